@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What guessing ahead gains on texts that repeat themselves and on texts that do not. See README.md beside this file."""
+"""What speculative decoding gains on texts that repeat themselves and on texts that do not. See README.md beside this file."""
 import argparse
 import json
 import os

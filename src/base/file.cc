@@ -154,7 +154,8 @@ std::uint64_t folder_bytes(const std::string& folder) {
   Walk it(folder, std::filesystem::directory_options::skip_permission_denied, error);
   for (const Walk end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (it->is_regular_file(ignored)) bytes += it->file_size(ignored);
+    if (!it->is_regular_file(ignored)) continue;
+    if (const auto size = it->file_size(ignored); !ignored) bytes += size;
   }
   return bytes;
 }

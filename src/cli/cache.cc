@@ -149,15 +149,19 @@ void add_cache_command(CLI::App& app, Context& context) {
       "list", "Show each with its size and the version of anemone that made it");
   CLI::App* remove = command->add_subcommand("rm", "Remove models by their names or keys");
   const auto names = std::make_shared<std::vector<std::string>>();
-  remove->add_option("NAME", *names, "Name or key, as cache list shows them (several)")->required();
+  remove->add_option("NAME", *names, "Name or key of a model, as cache list shows them (several)")
+      ->required();
   CLI::App* prune = command->add_subcommand(
-      "prune", "Remove what is not complete or of another version, and what was not used longest");
+      "prune",
+      "Remove models that are not complete or of another version, and those not used longest");
   const auto max_size = std::make_shared<std::string>();
   prune->add_option("--max-size", *max_size,
                     "Remove more, the least recently used first, until no more than this is left: "
-                    "20GB, 500mb");
+                    "20GB, 500mb; what Core ML compiled does not count");
   CLI::App* clear = command->add_subcommand(
-      "clear", "Remove all models except those that are being compiled or opened");
+      "clear",
+      "Remove all models, except those that are being compiled or opened, and all that Core ML "
+      "compiled");
   for (CLI::App* part : {list, remove, prune, clear})
     part->add_flag("--json", *is_json, "Machine-readable output");
   command->footer(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <fmt/format.h>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -14,13 +15,12 @@
 #include "cli/output.h"
 #include "cli/run.h"
 #include "engine/chat/conversation.h"
+#include "engine/chat/truncation.h"
 
 namespace anemone::cli {
 namespace {
 
 constexpr std::string_view kQuotes = "\"\"\"";
-// With --keep-system an answer without --max-new gets one part in so many of the context.
-constexpr std::int64_t kAnswerShare = 4;
 
 class Chat {
  public:
@@ -59,44 +59,55 @@ class Chat {
  private:
   const engine::Model& model() const { return conversation_.model(); }
 
-  // The next message, of one line, a paste, or the lines between two """; false at the end.
+  // The next message; false at the end. Two Ctrl-C in a row end the process; after the first one
+  // the message begins anew.
   Result<bool> read_message() {
-    ANEMONE_ASSIGN_OR_RETURN(const bool has_text, read_text("> "));
-    if (!has_text) return false;
+    using Outcome = LineEditor::Outcome;
+    while (true) {
+      ANEMONE_ASSIGN_OR_RETURN(const Outcome outcome, read_lines());
+      if (outcome == Outcome::kText) return true;
+      if (outcome == Outcome::kEnd) {
+        if (is_terminal_) fmt::print(stderr, "\n");
+        return false;
+      }
+      if (!is_terminal_ || was_interrupted_) end_interrupted();
+      was_interrupted_ = true;
+      fmt::print(stderr, "\n(Ctrl-C again or Ctrl-D to leave)\n");
+    }
+  }
+
+  // A message of one line, a paste, or the lines between two """.
+  Result<LineEditor::Outcome> read_lines() {
+    using Outcome = LineEditor::Outcome;
+    ANEMONE_ASSIGN_OR_RETURN(Outcome outcome, read_text("> "));
     message_ = text_;
-    if (!is_terminal_ || !message_.starts_with(kQuotes)) return true;
+    if (outcome != Outcome::kText || !is_terminal_ || !message_.starts_with(kQuotes))
+      return outcome;
     message_.erase(0, kQuotes.size());
     while (!message_.ends_with(kQuotes)) {
-      ANEMONE_ASSIGN_OR_RETURN(const bool has_more, read_text("... "));
-      if (!has_more) return false;
+      ANEMONE_ASSIGN_OR_RETURN(outcome, read_text("... "));
+      if (outcome != Outcome::kText) return outcome;
       message_ += "\n" + text_;
     }
     message_.resize(message_.size() - kQuotes.size());
     while (message_.starts_with('\n')) message_.erase(0, 1);
-    return true;
+    return outcome;
   }
 
-  // Two Ctrl-C in a row end the process; after the first one there is an empty text.
-  Result<bool> read_text(const std::string& prompt) {
-    using Outcome = LineEditor::Outcome;
+  Result<LineEditor::Outcome> read_text(const std::string& prompt) {
     text_.clear();
-    ANEMONE_ASSIGN_OR_RETURN(const Outcome outcome, editor_->read(prompt, text_));
-    if (outcome == Outcome::kEnd) {
-      if (is_terminal_) fmt::print(stderr, "\n");
-      return false;
-    }
-    if (outcome == Outcome::kText) {
-      was_interrupted_ = false;
-      return true;
-    }
-    if (!is_terminal_ || was_interrupted_) end_interrupted();
-    was_interrupted_ = true;
-    message_.clear();
-    fmt::print(stderr, "\n(Ctrl-C again or Ctrl-D to leave)\n");
-    return read_text("> ");
+    ANEMONE_ASSIGN_OR_RETURN(const auto outcome, editor_->read(prompt, text_));
+    if (outcome == LineEditor::Outcome::kText) was_interrupted_ = false;
+    return outcome;
   }
 
+  // With --keep-system all turns before the message can go, and the message alone is too long.
   Status full() const {
+    if (options_.keeps_system)
+      return invalid_argument(
+          "[context] this message takes more than the {} tokens of the context: run --context N "
+          "compiles a checkpoint for more",
+          model().context());
     return invalid_argument(
         "[context] the conversation and this message take more than the {} tokens of the context: "
         "/reset begins anew, run --keep-system forgets the oldest turns by itself, and run "
@@ -107,23 +118,17 @@ class Chat {
   // Makes room for the message and an answer, by forgetting the oldest turns where that was asked
   // for.
   Status make_room() {
-    const std::int64_t context = model().context();
-    const std::int64_t answer = options_.text.max_tokens.value_or(context / kAnswerShare);
-    const std::int64_t room = context - std::min(answer, context / kAnswerShare);
-    bool has_dropped = false;
-    while (true) {
-      ANEMONE_ASSIGN_OR_RETURN(const auto prompt, conversation_.prompt_of(message_));
-      const auto tokens = static_cast<std::int64_t>(prompt.size());
-      const bool is_too_long = options_.keeps_system ? tokens > room : tokens >= context;
-      if (!is_too_long) break;
-      if (!options_.keeps_system || conversation_.is_empty()) {
-        if (tokens < context) break;
-        return full();
-      }
-      conversation_.drop_oldest();
-      has_dropped = true;
-    }
-    if (has_dropped && !has_told_of_drops_) {
+    const std::int64_t limit = options_.keeps_system
+                                   ? engine::prompt_limit(model(), options_.text.max_tokens)
+                                   : std::numeric_limits<std::int64_t>::max();
+    Json messages = conversation_.messages();
+    messages.push_back(Json{{"role", "user"}, {"content", message_}});
+    ANEMONE_ASSIGN_OR_RETURN(
+        const engine::FittedPrompt fitted,
+        engine::fit_chat_prompt(model(), messages, Json::object(), limit, nullptr));
+    if (std::ssize(fitted.ids) >= model().context()) return full();
+    for (std::int64_t i = 0; i < fitted.dropped_turns; ++i) conversation_.drop_oldest();
+    if (fitted.dropped_turns > 0 && !has_told_of_drops_) {
       has_told_of_drops_ = true;
       fmt::print(stderr, "(the context is full: from now on the oldest turns are forgotten)\n");
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anemone completions` and `anemone man`: what shells and man(1) show of the command line, made
 // from the command line itself, so that it cannot differ.
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -42,25 +43,41 @@ std::vector<Flag> flags_of(const CLI::App& app) {
   return out;
 }
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  std::vector<const CLI::App*> out;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (!command->get_group().empty()) out.push_back(command);
-  return out;
-}
-
 std::string names_of(const CLI::App& app) {
   std::string out;
   for (const CLI::App* command : commands_of(app)) out += " " + command->get_name();
   return out.empty() ? out : out.substr(1);
 }
 
-// Words of a command: its own commands and flags, and the flags of all commands.
+// The flags of a command, of the commands in it, each once, and those that all commands have.
+std::vector<Flag> flags_within(const CLI::App& app, const CLI::App& top) {
+  std::vector<const CLI::App*> from = {&app};
+  if (&app != &top) {
+    for (const CLI::App* inner : commands_of(app)) from.push_back(inner);
+    from.push_back(&top);
+  }
+  std::vector<Flag> out;
+  for (const CLI::App* each : from)
+    for (Flag& flag : flags_of(*each))
+      if (std::ranges::find(out, flag.name, &Flag::name) == out.end())
+        out.push_back(std::move(flag));
+  return out;
+}
+
+// Words of a command: the commands in it, and flags.
 std::string words_of(const CLI::App& app, const CLI::App& top) {
   std::string out = names_of(app);
-  for (const CLI::App* from : {&app, &top}) {
-    for (const Flag& flag : flags_of(*from)) out += " " + flag.name;
-    if (&app == &top) break;
+  for (const Flag& flag : flags_within(app, top)) out += " " + flag.name;
+  return out;
+}
+
+// The flags that take the next word of the line, as patterns of a shell's case.
+std::string flags_with_values(const CLI::App& app) {
+  std::string out;
+  for (const Flag& flag : flags_of(app)) {
+    if (!flag.has_value) continue;
+    out += (out.empty() ? "" : "|") + flag.name;
+    if (!flag.short_name.empty()) out += "|" + flag.short_name;
   }
   return out;
 }
@@ -83,7 +100,13 @@ std::string bash_completions(const CLI::App& top) {
       "_anemone() {\n"
       "  local word=${COMP_WORDS[COMP_CWORD]} command= words i\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-      "    case ${COMP_WORDS[i]} in -*) ;; *) command=${COMP_WORDS[i]}; break ;; esac\n"
+      "    case ${COMP_WORDS[i]} in\n"
+      "      " +
+      flags_with_values(top) +
+      ") ((++i)) ;;\n"
+      "      -*) ;;\n"
+      "      *) command=${COMP_WORDS[i]}; break ;;\n"
+      "    esac\n"
       "  done\n"
       "  case $command in\n";
   for (const CLI::App* command : commands_of(top))
@@ -111,13 +134,10 @@ std::string zsh_text(std::string_view text) {
 
 std::string zsh_arguments(const CLI::App& command, const CLI::App& top) {
   std::string out;
-  for (const CLI::App* from : {&command, &top}) {
-    for (const Flag& flag : flags_of(*from))
-      out += fmt::format(" \\\n        {}",
-                         in_quotes(fmt::format("{}[{}]{}", flag.name, zsh_text(flag.description),
-                                               flag.has_value ? ":value:_files" : "")));
-    if (&command == &top) break;
-  }
+  for (const Flag& flag : flags_within(command, top))
+    out += fmt::format(" \\\n        {}",
+                       in_quotes(fmt::format("{}[{}]{}", flag.name, zsh_text(flag.description),
+                                             flag.has_value ? ":value:_files" : "")));
   return out;
 }
 
@@ -169,6 +189,8 @@ std::string fish_completions(const CLI::App& top) {
     for (const CLI::App* inner : commands_of(*command))
       out += fmt::format("complete -c anemone -n {} -f -a {} -d {}\n", in_quotes(condition),
                          inner->get_name(), in_quotes(one_line(inner->get_description())));
+    for (const CLI::App* inner : commands_of(*command))
+      add_flags(*inner, condition + "; and __fish_seen_subcommand_from " + inner->get_name());
   }
   return out;
 }
@@ -187,6 +209,16 @@ std::string roff(std::string_view text) {
     else
       out += c;
   }
+  return out;
+}
+
+// What stands on the line without a flag, and the flags.
+std::string man_arguments(const CLI::App& app) {
+  std::string out;
+  for (const CLI::Option* option : app.get_options())
+    if (option->get_positional())
+      out += fmt::format(".TP\n.I {}\n{}\n", option->get_name(true),
+                         roff(one_line(option->get_description())));
   return out;
 }
 
@@ -215,16 +247,15 @@ std::string man_page(const CLI::App& command, const CLI::App& top) {
   const std::vector<const CLI::App*> inner = commands_of(command);
   if (!inner.empty()) {
     out += ".SH COMMANDS\n";
-    for (const CLI::App* each : inner)
-      out += fmt::format(".TP\n.B {}\n{}\n", roff(each->get_name()),
+    for (const CLI::App* each : inner) {
+      // Commands of the top have pages of their own.
+      out += fmt::format("{}{}\n{}\n", is_top ? ".TP\n.B " : ".SS ", roff(each->get_name()),
                          roff(one_line(each->get_description())));
+      if (!is_top) out += man_arguments(*each) + man_options(*each);
+    }
   }
-  std::string arguments;
-  for (const CLI::Option* option : command.get_options())
-    if (option->get_positional())
-      arguments += fmt::format(".TP\n.I {}\n{}\n", option->get_name(true),
-                               roff(one_line(option->get_description())));
-  if (!arguments.empty()) out += ".SH ARGUMENTS\n" + arguments;
+  if (const std::string arguments = man_arguments(command); !arguments.empty())
+    out += ".SH ARGUMENTS\n" + arguments;
   out += ".SH OPTIONS\n" + man_options(command);
   if (!is_top) out += ".PP\nThe options of every command are those of\n.BR anemone (1).\n";
   if (const std::string footer = command.get_footer(); !footer.empty())

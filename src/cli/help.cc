@@ -103,6 +103,13 @@ std::string wrapped_footer(std::string_view text) {
   return out;
 }
 
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  std::vector<const CLI::App*> out;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!command->get_group().empty()) out.push_back(command);
+  return out;
+}
+
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   std::string name = make_option_name(option, is_positional);
   std::string description = make_option_desc(option);

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace anemone::cli {
 
@@ -19,6 +20,9 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t used 
 // long it goes on in the next one, after a backslash, or, if there is a wide gap in it, below the
 // words after the gap.
 std::string wrapped_footer(std::string_view text);
+
+// The commands of a command that help lists.
+std::vector<const CLI::App*> commands_of(const CLI::App& app);
 
 class HelpFormatter : public CLI::Formatter {
  public:

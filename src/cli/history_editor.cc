@@ -169,12 +169,14 @@ class HistoryEditor : public LineEditor {
   static unsigned char paste(EditLine* editor, int /*key*/) {
     std::string text;
     char byte = 0;
-    while (text.size() < kMaxPaste && next_byte(editor, byte) > 0) {
-      text += byte == '\r' ? '\n' : byte;
-      if (!text.ends_with(kPasteEnd)) continue;
-      text.resize(text.size() - kPasteEnd.size());
-      break;
+    // All of it is read, as the rest would be keys, and its line ends would send messages.
+    std::string end;
+    while (end != kPasteEnd && next_byte(editor, byte) > 0) {
+      if (end.size() == kPasteEnd.size()) end.erase(0, 1);
+      end += byte;
+      if (text.size() < kMaxPaste) text += byte == '\r' ? '\n' : byte;
     }
+    if (text.ends_with(kPasteEnd)) text.resize(text.size() - kPasteEnd.size());
     while (text.ends_with('\n')) text.pop_back();
     // A zero would end the text for the library, and control characters would move the cursor.
     std::erase_if(text, [](char c) {

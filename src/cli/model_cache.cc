@@ -382,7 +382,10 @@ Result<std::uint64_t> ModelCache::prune(const PruneRequest& request) const {
     }
     const auto bytes = remove_entry(entry.key);
     // Somebody opened it meanwhile.
-    if (!bytes.ok() && bytes.status().code() == Code::kBusy) continue;
+    if (!bytes.ok() && bytes.status().code() == Code::kBusy) {
+      kept += entry.bytes;
+      continue;
+    }
     if (!bytes.ok()) return bytes.status();
     freed += *bytes;
   }

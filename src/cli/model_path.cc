@@ -2,10 +2,10 @@
 #include "cli/model_path.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
-#include <poll.h>
 #include <set>
 #include <unistd.h>
 #include <vector>
@@ -36,7 +36,7 @@ bool has_file(const fs::path& folder, std::string_view name) {
 std::vector<std::string> files_in(const fs::path& folder) {
   std::vector<std::string> out;
   std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
+  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
   for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
     if (it.depth() > 0) it.disable_recursion_pending();
     if (std::error_code ignored; fs::is_regular_file(it->path(), ignored))
@@ -84,6 +84,21 @@ Result<std::string> model_in(const std::string& folder, const std::string& named
   return gguf.empty() ? folder : gguf;
 }
 
+// Whether the files are there that the name of the first one of a split GGUF model tells of:
+// "-00001-of-00003.gguf".
+bool has_all_parts(const std::string& path) {
+  constexpr std::string_view kFirst = "-00001-of-";
+  const std::size_t at = path.rfind(kFirst);
+  if (at == path.npos || !path.ends_with(".gguf")) return true;
+  const std::string digits = path.substr(at + kFirst.size(), 5);
+  int parts = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), parts);
+  for (int part = 2; part <= parts; ++part)
+    if (!has_file("", fmt::format("{}-{:05}-of-{}.gguf", path.substr(0, at), part, digits)))
+      return false;
+  return true;
+}
+
 // What was downloaded before; nullopt when it is not all there.
 Result<std::optional<std::string>> downloaded(const hub::ModelReference& reference,
                                               const std::string& named) {
@@ -96,6 +111,7 @@ Result<std::optional<std::string>> downloaded(const hub::ModelReference& referen
   if (!folder) return std::optional<std::string>();
   ANEMONE_ASSIGN_OR_RETURN(std::string path, model_in(*folder, named, reference.variant));
   if (!reference.variant.empty() && path == *folder) return std::optional<std::string>();
+  if (!has_all_parts(path)) return std::optional<std::string>();
   return std::optional(std::move(path));
 }
 
@@ -142,7 +158,11 @@ Result<std::string> download(const hub::ModelReference& reference, const std::st
                                 [&](std::uint64_t done, std::uint64_t total) { bar(done, total); });
   bar.clear();
   if (!pulled.ok()) return pulled.status();
-  return model_in(pulled->folder, named, reference.variant);
+  ANEMONE_ASSIGN_OR_RETURN(std::string path, model_in(pulled->folder, named, reference.variant));
+  // Where HF_HUB_OFFLINE forbids downloading, what was downloaded before need not have it.
+  if ((!reference.variant.empty() && path == pulled->folder) || !has_all_parts(path))
+    return not_found("[{}] is not in the cache, and HF_HUB_OFFLINE forbids downloading it", named);
+  return path;
 }
 
 // Whether the text is rather a path: it begins like one, or its first folder is there.

@@ -32,7 +32,7 @@ CLI::Validator token_counts(std::int64_t least, std::int64_t most);
 // A number of bytes: "500mb", "20GB", "1.5 gib", or bytes alone. kInvalidArgument naming the flag.
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag);
 
-// One of these words, in small or capital letters; an error names them and the one that was meant.
+// One of these words, in small or capital letters; an error names them.
 // For check() and, to have the word as it is listed, transform().
 CLI::Validator one_of(std::vector<std::string> words);
 

@@ -11,6 +11,7 @@
 #include "base/escape.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/output.h"
 
 namespace anemone::cli {
@@ -89,7 +90,7 @@ const CLI::App& last_chosen(const CLI::App& app) {
 }
 
 // The long names of all flags that may stand here, those of the top included.
-std::vector<std::string> flags_of(const CLI::App& command) {
+std::vector<std::string> flag_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent())
     for (const CLI::Option* option : app->get_options())
@@ -98,10 +99,9 @@ std::vector<std::string> flags_of(const CLI::App& command) {
   return names;
 }
 
-std::vector<std::string> commands_of(const CLI::App& app) {
+std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (!command->get_group().empty()) names.push_back(command->get_name());
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
   return names;
 }
 
@@ -131,9 +131,9 @@ std::string unexpected(const CLI::App& app) {
   if (word.starts_with('-') && word.size() > 1) {
     word = word.substr(0, word.find('='));
     return fmt::format("[{}] no such option of {}{}", shortened(word, 60), name,
-                       suggestion(meant(word, flags_of(command), kFlags)));
+                       suggestion(meant(word, flag_names(command), kFlags)));
   }
-  const std::vector<std::string> commands = commands_of(command);
+  const std::vector<std::string> commands = command_names(command);
   if (!commands.empty())
     return fmt::format(
         "[{}] no such command of {}{}", shortened(word, 60), name,
@@ -177,7 +177,7 @@ std::string pair_of(const std::string& message, std::string_view word, std::stri
 std::string required(const CLI::App& app, const std::string& message) {
   if (message.starts_with("A subcommand")) {
     if (!app.remaining(true).empty()) return unexpected(app);
-    const std::vector<std::string> names = commands_of(last_chosen(app));
+    const std::vector<std::string> names = command_names(last_chosen(app));
     std::string list;
     for (std::size_t i = 0; i < names.size(); ++i)
       list += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
@@ -264,7 +264,7 @@ void add_help_commands(CLI::App& app, Context& context) {
       const CLI::App* command = &app;
       std::string prefix = "anemone";
       for (const std::string& word : *words) {
-        const std::vector<std::string> names = commands_of(*command);
+        const std::vector<std::string> names = command_names(*command);
         if (std::ranges::find(names, word) == names.end())
           return invalid_argument(
               "[{}] no such command of {}{} (see anemone --help)", shortened(word, 60), prefix,

@@ -19,7 +19,8 @@ std::string lower_case(std::string_view text) {
 
 // What stands behind the address of the hub; nullopt when it is none.
 std::optional<std::string_view> path_of_address(std::string_view text) {
-  const std::string endpoint = environment_variable("HF_ENDPOINT").value_or("");
+  std::string endpoint = environment_variable("HF_ENDPOINT").value_or("");
+  while (endpoint.ends_with('/')) endpoint.pop_back();
   for (const std::string_view begin :
        {std::string_view(endpoint), std::string_view("https://huggingface.co"),
         std::string_view("http://huggingface.co"), std::string_view("huggingface.co"),
@@ -80,7 +81,8 @@ std::optional<ModelReference> parse_model_reference(std::string_view text) {
     if (kind != "tree" && kind != "blob" && kind != "resolve") return std::nullopt;
     if (const std::string_view revision = next_part(path); !revision.empty())
       out.revision = revision;
-    if (kind != "tree" && !path.empty()) out.variant = path;
+    // The address of another file, of one of the weights or of the config, means the model.
+    if (kind != "tree" && is_gguf(std::string(path))) out.variant = path;
     return out;
   }
   const std::size_t colon = text.find(':');

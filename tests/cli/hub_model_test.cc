@@ -110,6 +110,30 @@ TEST_F(HubModel, OneFileOfARepositoryIsNamedByItsQuantization) {
   EXPECT_EQ(run_anemone("compile Owner/Model:Q8_0 --yes -o " + folder_.file("out")).code, 0);
 }
 
+TEST_F(HubModel, AnotherVariantThanTheOneThatIsHereIsNotTakenForIt) {
+  FakeHub hub;
+  const Variable endpoint("HF_ENDPOINT", hub.endpoint() + "/");
+  hub.add("tiny-Q4_K_M.gguf", anemone::testing::tiny_gguf(), true);
+  hub.add("tiny-Q8_0-00001-of-00002.gguf", anemone::testing::tiny_gguf(), true);
+  hub.add("tiny-Q8_0-00002-of-00002.gguf", "the second part", true);
+  hub.add("config.json", "{}", false);
+  ASSERT_EQ(run_anemone(run(hub.endpoint() + "/Owner/Model:Q4_K_M") + " --yes").code, 0);
+  {
+    const Variable offline("HF_HUB_OFFLINE", "1");
+    const Outcome outcome = run_anemone(run("Owner/Model:Q8_0"));
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_NE(outcome.err.find("[Owner/Model:Q8_0] is not in the cache"), std::string::npos)
+        << outcome.err;
+  }
+  // The first part comes, and the second one only the next time.
+  hub.fail("tiny-Q8_0-00002-of-00002.gguf", {{Fault::Kind::kStatus, 404, 0}});
+  EXPECT_NE(run_anemone(run("Owner/Model:Q8_0") + " --yes").code, 0);
+  const int before = hub.count("00002-of-00002");
+  EXPECT_GT(before, 0) << "or nothing was tested";
+  run_anemone(run("Owner/Model:Q8_0") + " --yes");
+  EXPECT_GT(hub.count("00002-of-00002"), before);
+}
+
 TEST_F(HubModel, WhatIsNowhereSaysWhatWorks) {
   for (const char* name : {"qwen", "./Owner/Model", "a/b/c"}) {
     const Outcome outcome = run_anemone(run(name));

@@ -95,6 +95,16 @@ TEST_P(Chats, QuotesHoldSeveralLinesTogether) {
   leave();
 }
 
+TEST_P(Chats, CtrlCLeavesAMessageOfSeveralLines) {
+  start();
+  terminal_.type("\"\"\"What is\n");
+  EXPECT_TRUE(terminal_.wait_for("... "));
+  terminal_.type("\003");
+  EXPECT_TRUE(terminal_.wait_for("(Ctrl-C again or Ctrl-D to leave)")) << terminal_.output();
+  expect_prompt();
+  leave();
+}
+
 TEST_P(Chats, ObeysCommands) {
   start();
   terminal_.type("/?\n");
@@ -265,6 +275,12 @@ TEST_P(Terminals, AFullConversationForgetsItsOldestTurnsWhereThatIsAskedFor) {
   EXPECT_EQ(kept.code, 0) << kept.err;
   EXPECT_EQ(std::count(kept.out.begin(), kept.out.end(), '\n'), 8) << kept.out;
   EXPECT_EQ(kept.err, "(the context is full: from now on the oldest turns are forgotten)\n");
+  // A message that does not fit by itself costs no turn that was said before.
+  const Outcome much = run_in("", before, run + " --keep-system --json",
+                              "What is 17 + 25?\n" + std::string(900, 'x') + "\n");
+  EXPECT_EQ(much.code, 2);
+  EXPECT_NE(much.err.find("this message takes more than the 96 tokens"), std::string::npos)
+      << much.err;
   const Outcome full = run_in("", before, run, turns);
   EXPECT_EQ(full.code, 2);
   EXPECT_NE(full.err.find("the 96 tokens of the context: /reset begins anew"), std::string::npos)

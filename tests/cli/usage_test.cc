@@ -85,7 +85,7 @@ TEST(Usage, CompletionsAndPagesHaveEveryCommandAndFlag) {
     SCOPED_TRACE(shell);
     const Outcome outcome = run_anemone(std::string("completions ") + shell);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    for (const char* word : {"chat-template", "keep-system", "prune", "threads"})
+    for (const char* word : {"chat-template", "keep-system", "prune", "max-size", "threads"})
       EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
   }
   EXPECT_EQ(std::system("'" ANEMONE_BINARY "' completions bash | bash -n"), 0);
@@ -99,6 +99,10 @@ TEST(Usage, CompletionsAndPagesHaveEveryCommandAndFlag) {
   EXPECT_TRUE(page.starts_with(".TH \"anemone-run\" 1 ")) << page;
   EXPECT_NE(page.find(".B \\-\\-keep\\-system"), std::string::npos) << page;
   EXPECT_TRUE(std::filesystem::exists(folder.file("man1/anemone.1")));
+  // Commands within a command stand in its page.
+  const std::string inner = contents(folder.file("man1/anemone-cache.1"));
+  EXPECT_NE(inner.find(".SS prune\n"), std::string::npos) << inner;
+  EXPECT_NE(inner.find(".B \\-\\-max\\-size"), std::string::npos) << inner;
 }
 
 TEST(Usage, ShortFlagsAreThoseOfLlamaCpp) {

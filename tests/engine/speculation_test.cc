@@ -174,7 +174,10 @@ TEST_P(Speculating, TextsAreTheSameWithNgrams) {
       ngrams.is_adaptive = is_adaptive;
       const auto got = run(fake_->model, asked_, engine_options(sequences, ngrams));
       expect_same(got, plain_);
-      EXPECT_GE(proposed_of(got), is_adaptive ? 0 : 50) << "or nothing was tested";
+      // Whether proposals pay is a question of measured times.
+      if (!is_adaptive) {
+        EXPECT_GT(proposed_of(got), 50) << "or nothing was tested";
+      }
     }
 }
 
@@ -193,7 +196,6 @@ TEST_P(Speculating, ADraftModelProposes) {
   SpeculationOptions same;
   same.draft = fake_->model;
   same.is_adaptive = false;
-  same.max_tokens = 4;
   auto got = run(fake_->model, asked_, engine_options(3, same));
   expect_same(got, plain_);
   EXPECT_GT(accepted_of(got), 100) << "the model itself is right about greedy texts";

@@ -71,6 +71,7 @@ Result<FittedPrompt> fit_chat_prompt(const Model& model, const Json& messages,
       low = std::min(middle + 1, high);
   }
   out.dropped = std::max<std::int64_t>(0, whole - std::ssize(out.ids));
+  out.dropped_turns = static_cast<std::int64_t>(high) + 1;
   return out;
 }
 

@@ -26,7 +26,8 @@ enum class Truncation {
 Result<Truncation> parse_truncation(std::string_view name);
 
 struct FittedPrompt : ChatPrompt {
-  std::int64_t dropped = 0;  // tokens that the whole prompt has and this one has not
+  std::int64_t dropped = 0;        // tokens that the whole prompt has and this one has not
+  std::int64_t dropped_turns = 0;  // by fit_chat_prompt()
 };
 
 // The longest prompt that leaves room for an answer: of `max_tokens` where they are said, else of a

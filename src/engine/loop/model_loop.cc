@@ -203,7 +203,7 @@ bool ModelLoop::run_speculating() {
 
 std::int64_t ModelLoop::most_proposed(const Text& text) const {
   const auto length = std::ssize(text.ids);
-  std::int64_t most = std::min(SpeculationOptions::kMostTokens, model_->context() - length);
+  std::int64_t most = std::min(Proposer::kMostTokens, model_->context() - length);
   const std::int64_t limit = text.choice.options.max_new_tokens;
   // The step makes one token more than it accepts.
   if (limit >= 0) most = std::min(most, limit - (length - std::ssize(text.choice.prompt)) - 1);

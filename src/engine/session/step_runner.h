@@ -91,7 +91,6 @@ class StepRunner {
   BucketChoice choose_verifying(const StepItem& item, std::int64_t done);
   Status add_chunks(const BucketChoice& choice, StepItem& item);
   void run_pass(const BucketChoice& choice, const std::function<void()>* meanwhile);
-  Status run_chunks(const Bucket& bucket);
   // Computes the predictions that are wanted after the last tokens of items.
   Status predict_last(const Bucket& bucket);
   // The predictions of an item with several whose chunk has them all.

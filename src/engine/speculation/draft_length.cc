@@ -45,18 +45,14 @@ std::int64_t DraftLength::choose(int source, std::int64_t most, const StepForeca
     best = count;
   }
   Source& paused = sources_[static_cast<std::size_t>(source)];
-  if (best > 0) {
-    paused.waited = 0;
-    return best;
-  }
+  paused.is_trial = best == 0;
+  if (best > 0) return best;
   const std::int64_t trial = std::min(most, kTrial);
   const double cost =
       times.expected(step.tokens + trial) - without + step.draft_s * static_cast<double>(trial);
   if (++paused.waited < paused.interval ||
       cost > kTrialShare * without * static_cast<double>(paused.waited))
     return 0;
-  paused.waited = 0;
-  paused.interval = std::min(2 * paused.interval, kMostInterval);
   return trial;
 }
 
@@ -67,8 +63,11 @@ void DraftLength::add(int source, std::int64_t proposed, std::int64_t accepted) 
     known.tested = known.tested * kDecay + 1;
     known.right = known.right * kDecay + (i < accepted ? 1 : 0);
   }
-  // The text has changed its ways.
-  if (accepted == proposed) known.interval = 2;
+  known.waited = 0;
+  if (accepted == proposed)
+    known.interval = 2;  // the text has changed its ways
+  else if (known.is_trial)
+    known.interval = std::min(2 * known.interval, kMostInterval);
 }
 
 }  // namespace anemone::engine

@@ -27,7 +27,8 @@ class DraftLength {
                       const StepTimes& times);
   // The expected number of tokens that are accepted of so many.
   double expected(int source, std::int64_t proposed) const;
-  // What became of a proposal.
+  // What became of a proposal of at least one token. A choice that gave none is not told: the
+  // source stays as it was.
   void add(int source, std::int64_t proposed, std::int64_t accepted);
 
  private:
@@ -38,6 +39,7 @@ class DraftLength {
     double right = 2;
     std::int64_t waited = 0;    // steps since the last proposal
     std::int64_t interval = 8;  // steps between proposals in a pause
+    bool is_trial = false;      // what was chosen last is a trial in a pause
   };
   const Source& at(int source) const { return sources_[static_cast<std::size_t>(source)]; }
 

@@ -41,9 +41,9 @@ Status check_draft_model(const Model& draft, const Model& model) {
   return {};
 }
 
-Result<std::unique_ptr<DraftProposer>> DraftProposer::create(std::shared_ptr<const Model> model) {
-  ANEMONE_ASSIGN_OR_RETURN(auto sequence, Sequence::create(std::move(model)));
-  return std::unique_ptr<DraftProposer>(new DraftProposer(std::move(sequence)));
+Result<std::unique_ptr<DraftProposer>> DraftProposer::create(StepRunner& runner) {
+  ANEMONE_ASSIGN_OR_RETURN(auto sequence, Sequence::create(runner.model()));
+  return std::unique_ptr<DraftProposer>(new DraftProposer(runner, std::move(sequence)));
 }
 
 std::optional<int> DraftProposer::look(std::span<const std::int32_t> ids) {
@@ -64,9 +64,13 @@ Status DraftProposer::propose(std::int64_t most, std::vector<std::int32_t>& toke
   // The last token is always run, for what follows it.
   sequence_->truncate(std::min(common_prefix(sequence_->tokens(), ids_), length - 1));
   sequence_->prepare(length);
-  ANEMONE_RETURN_IF_ERROR(run(ids_.subspan(sequence_->tokens().size())));
-  if (sequence_->position() < length) return {};
-  const auto rows = static_cast<std::size_t>(model.manifest().embedding.rows);
+  const auto rest = ids_.subspan(sequence_->tokens().size());
+  // The rows of the embedding are padded, and not to one number in all models of a family.
+  const std::int64_t ids = model.manifest().embedding.rows;
+  if (std::ranges::any_of(rest, [&](std::int32_t id) { return id < 0 || id >= ids; })) return {};
+  ANEMONE_RETURN_IF_ERROR(run(rest));
+  if (sequence_->position() < length || std::ssize(rest) > kMostTokens + 1) return {};
+  const auto rows = static_cast<std::size_t>(ids);
   for (std::int64_t i = 0; i < most; ++i) {
     tokens.push_back(most_likely(sequence_->prediction(), rows));
     const bool fits = sequence_->position() < model.context() &&

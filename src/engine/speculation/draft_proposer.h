@@ -23,11 +23,13 @@ Status check_draft_model(const Model& draft, const Model& model);
 
 // Proposes what a smaller model with the same vocabulary finds most likely, token after token. All
 // its proposals have one source. It reads the text in steps of its own; of a long one it reads a
-// part in each call and proposes nothing until it has read all.
+// part in each call. A call that reads more than a verified step adds proposes nothing, so that the
+// time of reading does not count as the price of proposed tokens.
 class DraftProposer : public Proposer {
  public:
-  // kOutOfMemory when its caches do not fit.
-  static Result<std::unique_ptr<DraftProposer>> create(std::shared_ptr<const Model> model);
+  // `runner` runs the draft model for the proposers of all texts and outlives them. kOutOfMemory
+  // when the caches of the text do not fit.
+  static Result<std::unique_ptr<DraftProposer>> create(StepRunner& runner);
 
   // nullopt where the text does not fit the context of the draft model.
   std::optional<int> look(std::span<const std::int32_t> ids) override;
@@ -35,12 +37,12 @@ class DraftProposer : public Proposer {
   std::uint64_t bytes() const override { return sequence_->bytes(); }
 
  private:
-  explicit DraftProposer(std::unique_ptr<Sequence> sequence)
-      : runner_(sequence->shared_model()), sequence_(std::move(sequence)) {}
+  DraftProposer(StepRunner& runner, std::unique_ptr<Sequence> sequence)
+      : runner_(runner), sequence_(std::move(sequence)) {}
   // Runs tokens that follow those of the sequence.
   Status run(std::span<const std::int32_t> ids);
 
-  StepRunner runner_;
+  StepRunner& runner_;
   std::unique_ptr<Sequence> sequence_;
   std::span<const std::int32_t> ids_;  // of the last look
 };

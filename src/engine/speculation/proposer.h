@@ -10,12 +10,14 @@
 
 namespace anemone::engine {
 
-// Guesses how one text goes on (speculative decoding). The model verifies the guess in one step of
-// several tokens, so a wrong one costs time and never changes the text. Single-thread.
+// Proposes how one text goes on (speculative decoding). The model verifies the proposal in one step
+// of several tokens, so a wrong one costs time and never changes the text. Single-thread.
 class Proposer {
  public:
   // Sources are numbered below this.
   static constexpr int kMaxSources = 16;
+  // Tokens of a proposal at most.
+  static constexpr std::int64_t kMostTokens = 15;
 
   virtual ~Proposer() = default;
 

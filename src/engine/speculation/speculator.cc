@@ -24,9 +24,6 @@ Status check_speculation(const SpeculationOptions& options, const Model& model) 
       (options.ngram < NgramProposer::kShortest || options.ngram > NgramProposer::kMaxLongest))
     return invalid_argument("[draft_ngram] expected a number from {} to {}, got {}",
                             NgramProposer::kShortest, NgramProposer::kMaxLongest, options.ngram);
-  if (options.max_tokens < 1 || options.max_tokens > SpeculationOptions::kMostTokens)
-    return invalid_argument("[draft_tokens] expected a number from 1 to {}, got {}",
-                            SpeculationOptions::kMostTokens, options.max_tokens);
   return options.draft == nullptr ? Status() : check_draft_model(*options.draft, model);
 }
 
@@ -34,15 +31,18 @@ Speculator::Speculator(SpeculationOptions options, const Model& model)
     : options_(std::move(options)),
       can_speculate_(options_.is_on() && !model.keeps_recurrent_states() &&
                      check_speculation(options_, model).ok()),
-      ids_(model.manifest().embedding.rows) {}
+      ids_(model.manifest().embedding.rows) {
+  if (can_speculate_ && options_.draft != nullptr)
+    draft_runner_ = std::make_unique<StepRunner>(options_.draft);
+}
 
-Result<std::unique_ptr<Speculation>> Speculator::make() const {
+Result<std::unique_ptr<Speculation>> Speculator::make() {
   if (!can_speculate_) return std::unique_ptr<Speculation>();
   auto out = std::make_unique<Speculation>();
   if (options_.make_proposer) {
     ANEMONE_ASSIGN_OR_RETURN(out->proposer, options_.make_proposer());
   } else if (options_.draft != nullptr) {
-    ANEMONE_ASSIGN_OR_RETURN(out->proposer, DraftProposer::create(options_.draft));
+    ANEMONE_ASSIGN_OR_RETURN(out->proposer, DraftProposer::create(*draft_runner_));
   } else {
     out->proposer = std::make_unique<NgramProposer>(options_.ngram);
   }
@@ -56,6 +56,7 @@ std::uint64_t draft_cache_bytes(const SpeculationOptions& options, const Model& 
 }
 
 void Speculator::begin(std::int64_t texts) {
+  has_proposals_ = false;
   step_ = {.tokens = texts, .made = static_cast<double>(texts), .draft_s = draft_s_};
 }
 
@@ -65,7 +66,7 @@ Status Speculator::propose(Speculation& text, std::span<const std::int32_t> ids,
   if (options_.is_adaptive && since_plain_ >= kMostSpeculating) return {};
   const auto source = text.proposer->look(ids);
   if (!source) return {};
-  std::int64_t count = std::min(most, options_.max_tokens);
+  std::int64_t count = std::min(most, Proposer::kMostTokens);
   if (options_.is_adaptive) count = text.length.choose(*source, count, step_, times_);
   if (count <= 0) return {};
   const auto start = std::chrono::steady_clock::now();
@@ -78,6 +79,7 @@ Status Speculator::propose(Speculation& text, std::span<const std::int32_t> ids,
   if (proposed == 0) return {};
   const double each = time.count() / static_cast<double>(proposed);
   draft_s_ = draft_s_ == 0 ? each : draft_s_ + kNewShare * (each - draft_s_);
+  has_proposals_ = true;
   step_.tokens += proposed;
   step_.made += text.length.expected(*source, proposed);
   return {};
@@ -85,8 +87,7 @@ Status Speculator::propose(Speculation& text, std::span<const std::int32_t> ids,
 
 void Speculator::end(double seconds) {
   times_.add(step_.tokens, seconds);
-  const bool is_plain = step_.made == static_cast<double>(step_.tokens);
-  since_plain_ = is_plain ? 0 : since_plain_ + 1;
+  since_plain_ = has_proposals_ ? since_plain_ + 1 : 0;
 }
 
 void Speculator::count(Speculation& text, std::int64_t accepted) {

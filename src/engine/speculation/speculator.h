@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speculative decoding: a text that decodes runs some tokens that a proposer guesses together with
+// Speculative decoding: a text that decodes runs some tokens that a proposer names together with
 // the one that it has to run, and keeps those that the model would have picked itself. Every token
 // is picked from the logits of its position as without proposals, with the same random numbers, so
 // the text is the same (Leviathan, Kalman, Matias: Fast Inference from Transformers via Speculative
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
+#include "engine/session/step_runner.h"
 #include "engine/speculation/draft_length.h"
 #include "engine/speculation/proposer.h"
 #include "engine/speculation/step_times.h"
@@ -23,8 +24,6 @@
 namespace anemone::engine {
 
 struct SpeculationOptions {
-  static constexpr std::int64_t kMostTokens = 15;
-
   // Proposals from runs of up to so many tokens that the text repeats (NgramProposer); 0: none.
   std::int64_t ngram = 0;
   // Proposals of a smaller model with the same vocabulary (DraftProposer); null: none. It comes
@@ -32,7 +31,6 @@ struct SpeculationOptions {
   std::shared_ptr<const Model> draft;
   // Whoever proposes for a text, instead of both of them.
   std::function<Result<std::unique_ptr<Proposer>>()> make_proposer;
-  std::int64_t max_tokens = kMostTokens;  // of a proposal, at most kMostTokens
   // false: as many tokens as there are, whether it pays or not.
   bool is_adaptive = true;
 
@@ -62,7 +60,7 @@ class Speculator {
 
   // For a text that begins; null where nothing proposes: speculation is off, or the model keeps
   // recurrent states, which cannot go back by some tokens.
-  Result<std::unique_ptr<Speculation>> make() const;
+  Result<std::unique_ptr<Speculation>> make();
   const SpeculationOptions& options() const { return options_; }
 
   // Call begin() before each step of texts that decode, then propose() for each that may speculate
@@ -77,10 +75,12 @@ class Speculator {
  private:
   const SpeculationOptions options_;
   const bool can_speculate_;
-  const std::int64_t ids_;  // of the model: those from here on cannot be run
+  const std::int64_t ids_;                    // of the model: those from here on cannot be run
+  std::unique_ptr<StepRunner> draft_runner_;  // of all texts; null without a draft model
   StepTimes times_;
   StepForecast step_;             // that is being prepared
   double draft_s_ = 0;            // seconds for each proposed token
+  bool has_proposals_ = false;    // the step that is being prepared
   std::int64_t since_plain_ = 0;  // steps since one without proposals
 };
 

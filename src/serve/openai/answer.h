@@ -30,7 +30,7 @@ struct Usage {
   std::int64_t completion_tokens = 0;
   std::int64_t truncated_tokens =
       0;  // that were left out of the prompts; said where there are some
-  // Tokens that a proposer guessed: those that became part of a text, and the others.
+  // Tokens that were proposed: those that became part of a text, and the others.
   std::int64_t accepted_tokens = 0;
   std::int64_t rejected_tokens = 0;
 };
