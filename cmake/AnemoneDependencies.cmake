@@ -14,6 +14,8 @@ if(ANEMONE_BUILD_CLI)
   find_package(CLI11 REQUIRED)
   # Line editing with a history in a chat; without it lines are read as the terminal gives them.
   pkg_check_modules(LIBEDIT IMPORTED_TARGET libedit)
+  # Pictures for `anemone predict`, which refuses them without it.
+  pkg_check_modules(PNG IMPORTED_TARGET libpng)
 endif()
 if(ANEMONE_BUILD_SERVER)
   # Headers only: Asio and the HTTP parser of Beast.

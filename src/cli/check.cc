@@ -24,7 +24,6 @@
 #include "cli/output_place.h"
 #include "exec/coreml/plan_file.h"
 #include "mlpackage/compiled_reader.h"
-#include "mlpackage/package_reader.h"
 
 namespace anemone::cli {
 namespace {
@@ -53,9 +52,7 @@ struct Checked {
 
 Result<CheckedPackage> check_file(const std::string& path, std::string name, std::int64_t layers,
                                   const ane::CheckOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::is_compiled_folder(path)
-                                                             ? mlpackage::read_compiled(path)
-                                                             : mlpackage::read_package(path));
+  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_model(path));
   return ane::check_package(std::move(name), model, layers, options);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
+#include "mlpackage/compiled_reader.h"
 
 namespace anemone::cli {
 namespace {
@@ -32,7 +33,7 @@ Result<Inspector> inspector_of(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   const fs::path name(path);
   if (fs::is_directory(status)) {
-    if (is_package_folder(path)) return &inspect_package;
+    if (is_package_folder(path) || mlpackage::is_compiled_folder(path)) return &inspect_package;
     if (artifact::is_artifact(path)) return &inspect_artifact;
     if (has_file(name, "config.json") || has_file(name, "genai_config.json"))
       return &inspect_checkpoint;
@@ -106,9 +107,10 @@ void add_inspect_command(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show what a file holds, and check that it is undamaged");
   command
-      ->add_option("FILE", options->path,
-                   "A compiled model, a .mlpackage, .safetensors, .gguf, checkpoint folder, "
-                   "tokenizer.json, or a model that was pulled (OWNER/NAME)")
+      ->add_option(
+          "FILE", options->path,
+          "A compiled model, a .mlpackage or .mlmodelc, .safetensors, .gguf, checkpoint folder, "
+          "tokenizer.json, or a model that was pulled (OWNER/NAME)")
       ->required();
   command->add_flag("--mil", options->as_mil, "The whole program of a package as MIL text");
   command->add_flag("--explain", options->is_explain,

@@ -6,11 +6,12 @@
 #include "base/escape.h"
 #include "base/mapped_file.h"
 #include "base/progress.h"
+#include "cli/feature_text.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
-#include "mlpackage/package_reader.h"
+#include "mlpackage/compiled_reader.h"
 #include "ops/registry.h"
 
 namespace anemone::cli {
@@ -26,37 +27,22 @@ void count_operations(const ir::Block& block, OperationCounts& counts) {
   }
 }
 
-std::string size_text(const mlpackage::DimensionRange& range) {
-  if (range.lower == range.upper) return std::to_string(range.lower);
-  return range.upper < 0 ? fmt::format("{}..", range.lower)
-                         : fmt::format("{}..{}", range.lower, range.upper);
-}
-
-std::string shape_text(const FeatureDescription& feature) {
-  std::string out;
-  const auto& flexibility = feature.flexibility;
-  if (!flexibility.ranges.empty()) {
-    for (const auto& range : flexibility.ranges)
-      out += (out.empty() ? "[" : ", ") + size_text(range);
-    return out + fmt::format("] default {}", to_string(feature.shape));
-  }
-  if (flexibility.enumerated.empty()) return feature.shape.empty() ? "" : to_string(feature.shape);
-  for (const Shape& shape : flexibility.enumerated)
-    out += (out.empty() ? "" : " or ") + to_string(shape);
-  return out;
-}
-
-std::string type_text(const FeatureDescription& feature) {
-  const bool is_array = feature.kind == FeatureDescription::Kind::kMultiArray ||
-                        feature.kind == FeatureDescription::Kind::kState;
-  return std::string(is_array ? dtype_name(feature.dtype) : mlpackage::kind_name(feature.kind));
+// Images and other features that are no arrays have the name of their kind.
+std::string dtype_text(const FeatureDescription& feature) {
+  return feature.kind == FeatureDescription::Kind::kImage
+             ? std::string(mlpackage::kind_name(feature.kind))
+             : type_text(feature);
 }
 
 Json feature_json(const FeatureDescription& feature) {
   Json out = {{"name", feature.name},
               {"kind", mlpackage::kind_name(feature.kind)},
-              {"dtype", type_text(feature)},
+              {"dtype", dtype_text(feature)},
               {"shape", feature.shape}};
+  if (feature.kind == FeatureDescription::Kind::kImage) {
+    out["color"] = color_name(feature.color_space);
+    out["tensor_shape"] = tensor_shape(feature, feature.shape);
+  }
   if (!feature.flexibility.ranges.empty()) {
     out["ranges"] = Json::array();
     for (const auto& range : feature.flexibility.ranges)
@@ -77,24 +63,34 @@ class PackageReport {
     std::uint64_t weight_bytes = 0;
     for (const auto& file : model_.weight_files) weight_bytes += file->bytes().size();
     report_.json = {{"file", options_.path},
-                    {"kind", "mlpackage"},
+                    {"kind", is_compiled() ? "mlmodelc" : "mlpackage"},
                     {"specification_version", model_.specification_version},
                     {"default_function", model_.default_function},
                     {"weight_bytes", weight_bytes},
                     {"lawful", lawful_.ok()}};
     if (!lawful_.ok()) report_.json["violation"] = lawful_.message();
-    report_.text =
-        fmt::format("{}: Core ML package, specification {}, {} function{}, {} of weights\n",
-                    escaped(options_.path), model_.specification_version, model_.functions.size(),
-                    model_.functions.size() == 1 ? "" : "s", format_bytes(weight_bytes));
+    const std::string what = is_compiled() ? "compiled Core ML model"
+                                           : fmt::format("Core ML package, specification {}",
+                                                         model_.specification_version);
+    report_.text = fmt::format("{}: {}, {} function{}, {} of weights\n", escaped(options_.path),
+                               what, model_.functions.size(),
+                               model_.functions.size() == 1 ? "" : "s", format_bytes(weight_bytes));
     metadata();
     if (!lawful_.ok()) report_.text += "  unlawful: " + escaped(lawful_.message()) + "\n";
     report_.json["functions"] = Json::array();
     for (const auto& described : model_.functions) function(described);
+    if (const auto* described = model_.function(model_.default_function)) {
+      const std::string example = example_command(options_.path, model_, *described);
+      report_.text += "\ntry it:\n  " + escaped(example) + "\n";
+      report_.json["example"] = example;
+    }
     return std::move(report_);
   }
 
  private:
+  // The specification version of a compiled model is not known.
+  bool is_compiled() const { return model_.specification_version == 0; }
+
   void metadata() {
     const mlpackage::Metadata& data = model_.metadata;
     Json json = Json::object();
@@ -178,7 +174,7 @@ std::string mil_text(const mlpackage::Model& model) {
 }  // namespace
 
 Result<Report> inspect_package(const InspectOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_package(options.path));
+  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_model(options.path));
   const Status lawful = ir::verify(model.program, ops::op_registry());
   if (options.is_strict && !lawful.ok()) return lawful.with(options.path);
   Report report = PackageReport(model, options, lawful).make();

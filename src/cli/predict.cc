@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/jsonl_loop.h"
 #include "cli/output.h"
+#include "cli/predict_values.h"
 
 namespace anemone::cli {
 namespace {
@@ -21,6 +22,7 @@ struct PredictFlags {
   bool is_server = false;
   bool is_explain = false;
   bool is_json = false;
+  bool prints = false;
 };
 
 // One JSON object per line in, one per line out; a bad request is answered and the next one is
@@ -38,23 +40,37 @@ Status serve(PredictSession& session, const PredictRequest& defaults) {
 }
 
 Status run_predict(const PredictFlags& options, const Context& context) {
-  if (options.is_server && options.is_explain)
+  const PredictRequest& request = options.request;
+  if (options.is_server)
+    for (const auto& [is_given, flag] : {std::pair(options.is_explain, "--explain"),
+                                         {options.prints, "--print"},
+                                         {!request.values.empty(), "--input"}})
+      if (is_given)
+        return invalid_argument("[--serve] cannot be combined with {} (see anemone predict --help)",
+                                flag);
+  if (options.is_json && options.is_explain == options.prints)
     return invalid_argument(
-        "[--serve] cannot be combined with --explain (see anemone predict --help)");
-  if (options.is_json && !options.is_explain)
-    return invalid_argument(
-        "[--json] works only together with --explain (see anemone predict --help)");
+        "[--json] works only together with either --explain or --print (see anemone predict "
+        "--help)");
+  // Before the package, which may take a while to load.
+  for (const std::string& value : request.values)
+    ANEMONE_RETURN_IF_ERROR(parse_given_value(value).status());
   ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor(context.executor()));
   PredictSession session(std::move(executor), options.is_explain);
   if (options.is_server) return serve(session, options.request);
-  const PredictRequest& request = options.request;
   if (request.package.empty())
     return invalid_argument("expected a package, got none (see anemone predict --help)");
-  for (const auto& [value, flag] :
-       {std::pair(&request.inputs, "--inputs"), std::pair(&request.outputs, "--outputs")})
-    if (value->empty())
-      return invalid_argument("expected {} FILE, got none (see anemone predict --help)", flag);
-  ANEMONE_RETURN_IF_ERROR(session.run(request));
+  if (request.inputs.empty() && request.values.empty())
+    return invalid_argument(
+        "expected --input NAME=VALUE or --inputs FILE, got neither (see anemone predict --help)");
+  if (request.outputs.empty() && !options.prints && !options.is_explain)
+    return invalid_argument(
+        "expected --print or --outputs FILE, got neither (see anemone predict --help)");
+  Report report;
+  ANEMONE_RETURN_IF_ERROR(session.run(request, options.prints ? &report : nullptr));
+  if (options.prints)
+    ANEMONE_RETURN_IF_ERROR(options.is_json ? print_json(report.json, 2)
+                                            : print_report(report.text));
   if (!options.is_explain) return {};
   ANEMONE_ASSIGN_OR_RETURN(const bench::PlanReport plan, session.plan(request));
   return options.is_json ? print_json(plan.json(), 2) : print_report(plan.text());
@@ -66,12 +82,20 @@ void add_predict_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<PredictFlags>();
   CLI::App* command =
       app.add_subcommand("predict", "Run a function of a Core ML package on given inputs");
-  command->add_option("PKG", options->request.package, "The .mlpackage");
-  command->add_option(
-      "--inputs", options->request.inputs,
-      "safetensors file with one tensor for each input, in the dtype that the package declares");
+  command->add_option("PKG", options->request.package, "The .mlpackage, .mlmodelc or .mlmodel");
+  command
+      ->add_option("--input", options->request.values,
+                   "NAME=VALUE, once for each input; VALUE is FILE.npy, FILE.png for an image, "
+                   "zeros, ones, random[:SEED], or numbers with commas between")
+      ->allow_extra_args(false);
+  command->add_option("--inputs", options->request.inputs,
+                      "safetensors file with tensors for inputs, each in the dtype that the "
+                      "package declares");
   command->add_option("--outputs", options->request.outputs,
-                      "safetensors file to write the outputs to");
+                      "safetensors file to write the outputs to, or FILE.png for the image");
+  command->add_flag("--print", options->prints,
+                    "Print of each output its shape, its range, the first values, and of a "
+                    "classifier the likeliest classes");
   command->add_option("--function", options->request.function,
                       "Function to run (default: the package's default function)");
   command->add_option("--state-in", options->request.state_in,
@@ -84,13 +108,22 @@ void add_predict_command(CLI::App& app, Context& context) {
   command->add_flag(
       "--explain", options->is_explain,
       "Print the execution plan: fused operations, bytes, FLOPs and time of each step");
-  command->add_flag("--json", options->is_json, "With --explain: machine-readable output");
+  command->add_flag("--json", options->is_json,
+                    "With --print or --explain: machine-readable output");
   command->footer(
       "Tensors are keyed by feature name. A scalar has the shape [1], an image [1, C, H, W]; the\n"
       "dictionary of a classifier holds the probabilities in class order. States are keyed by "
       "name.\n"
       "\n"
+      "The values of --input are converted: integers where the input's type holds them exactly, "
+      "floats to the nearest value of a narrower type, floats to integers where they are whole. "
+      "Numbers with commas, and arrays that differ in dimensions of one alone, take the shape of "
+      "the input. random gives floats in 0..1, 0 or 1 for integers, and 0..255 for pictures. "
+      "inspect shows what the inputs are.\n"
+      "\n"
       "Examples:\n"
+      "  anemone predict classifier.mlpackage --input image=cat.png --print\n"
+      "  anemone predict model.mlpackage --input x=x.npy --input scale=0.5 --print\n"
       "  anemone predict model.mlpackage --inputs in.safetensors --outputs out.safetensors\n"
       "  anemone predict shard.mlpackage --function decode --inputs x.safetensors --outputs "
       "y.safetensors \\\n"

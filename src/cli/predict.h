@@ -6,8 +6,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/plan_report.h"
+#include "cli/inspect.h"
 #include "exec/executor.h"
 
 namespace anemone::cli {
@@ -17,7 +19,8 @@ struct PredictRequest {
   std::string package;
   std::string function;  // empty: the default function
   std::string inputs;
-  std::string outputs;
+  std::vector<std::string> values;  // inputs one by one, NAME=VALUE (predict_values.h)
+  std::string outputs;              // a safetensors file, or a picture
   std::string state_in;
   std::string state_out;
 };
@@ -34,8 +37,9 @@ class PredictSession {
   explicit PredictSession(std::unique_ptr<exec::Executor> executor, bool is_timed = false)
       : executor_(std::move(executor)), is_timed_(is_timed) {}
 
-  // Either all output files of the request are written, or none is.
-  Status run(const PredictRequest& request);
+  // Either all output files of the request are written, or none is. `report`, if it is not null, is
+  // set to what the outputs are.
+  Status run(const PredictRequest& request, Report* report = nullptr);
   // The time of each step of the last run, which must have succeeded.
   Result<bench::PlanReport> plan(const PredictRequest& request) const;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,9 @@
 #include "checkpoint/safetensors.h"
 #include "cli/output_place.h"
 #include "cli/predict.h"
+#include "cli/predict_report.h"
+#include "cli/predict_values.h"
+#include "mlpackage/compiled_reader.h"
 
 namespace anemone::cli {
 namespace {
@@ -98,7 +103,51 @@ Status write_states(const std::string& path, const exec::StateStore& store) {
   return checkpoint::write_safetensors(path, named);
 }
 
-Status write_outputs(const std::string& path, const exec::Outputs& outputs) {
+// What the package itself says of a function: what an executor need not know of it, such as colors
+// and the names of classes.
+struct Described {
+  mlpackage::Model model;
+  const mlpackage::FunctionInterface* interface = nullptr;
+  const ir::Function* function = nullptr;
+};
+
+Result<Described> describe(const PredictRequest& request, const std::string& function) {
+  Described out;
+  ANEMONE_ASSIGN_OR_RETURN(out.model, mlpackage::read_model(request.package));
+  out.interface = out.model.function(function);
+  out.function = out.model.program.function(function);
+  if (out.interface == nullptr || out.function == nullptr)
+    return not_found("[{}] expected a description of the function {}, got none", request.package,
+                     function);
+  return out;
+}
+
+// Adds the inputs that are given one by one; `tensors` keeps them.
+Status add_values(const PredictRequest& request, const exec::Signature& signature,
+                  const Described& described, std::deque<Tensor>& tensors, exec::Inputs& inputs) {
+  for (const std::string& text : request.values) {
+    ANEMONE_ASSIGN_OR_RETURN(const GivenValue given, parse_given_value(text));
+    const exec::Feature* feature = signature.input(given.name);
+    const mlpackage::FeatureDescription* description = described.interface->input(given.name);
+    if (feature == nullptr || description == nullptr)
+      return invalid_argument("[--input] expected one of the inputs {}, got {}",
+                              names_of(signature.inputs), given.name);
+    ANEMONE_ASSIGN_OR_RETURN(Tensor tensor, input_tensor(given, *feature, *description));
+    tensors.push_back(std::move(tensor));
+    inputs.push_back({feature->name, tensors.back().view()});
+  }
+  return {};
+}
+
+Status write_outputs(const std::string& path, const exec::Outputs& outputs,
+                     const std::optional<Described>& described) {
+  if (is_picture_file(path)) {
+    ANEMONE_CHECK(described.has_value());
+    ANEMONE_ASSIGN_OR_RETURN(const std::string name, picture_output(*described->interface, path));
+    const Tensor* output = exec::find_output(outputs, name);
+    if (output == nullptr) return not_found("[{}] expected the output {}, got none", path, name);
+    return write_picture(path, *output, *described->interface->output(name));
+  }
   std::vector<NamedView> named;
   for (const exec::NamedTensor& output : outputs)
     named.push_back({output.name, output.tensor.view()});
@@ -155,7 +204,7 @@ Result<bench::PlanReport> PredictSession::plan(const PredictRequest& request) co
   return report;
 }
 
-Status PredictSession::run(const PredictRequest& request) {
+Status PredictSession::run(const PredictRequest& request, Report* report) {
   const std::string files[] = {request.outputs, request.state_out};
   ANEMONE_RETURN_IF_ERROR(check_output_files(files, {request.package}));
   ANEMONE_ASSIGN_OR_RETURN(const auto program, load(request.package));
@@ -165,18 +214,34 @@ Status PredictSession::run(const PredictRequest& request) {
   if (signature == nullptr)
     return not_found("[{}] expected one of the functions {}, got {}", request.package,
                      names_of(program->functions()), name);
+  // Only where it is asked for: a package that is kept loaded is not read again for each request.
+  std::optional<Described> described;
+  if (!request.values.empty() || report != nullptr || is_picture_file(request.outputs)) {
+    ANEMONE_ASSIGN_OR_RETURN(described, describe(request, name));
+  }
+  if (is_picture_file(request.outputs))
+    ANEMONE_RETURN_IF_ERROR(picture_output(*described->interface, request.outputs).status());
   ANEMONE_ASSIGN_OR_RETURN(const auto store, program->make_state());
   if (!request.state_in.empty())
     ANEMONE_RETURN_IF_ERROR(read_states(request.state_in, *signature, *store));
-  ANEMONE_ASSIGN_OR_RETURN(const auto file, open_values(request.inputs));
+  std::shared_ptr<const checkpoint::SafetensorsFile> file;
   std::vector<Tensor> copies;
-  const exec::Inputs inputs = views_of(*file, copies);
+  exec::Inputs inputs;
+  if (!request.inputs.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(file, open_values(request.inputs));
+    inputs = views_of(*file, copies);
+  }
+  std::deque<Tensor> tensors;
+  if (!request.values.empty())
+    ANEMONE_RETURN_IF_ERROR(add_values(request, *signature, *described, tensors, inputs));
   if (Status status = check_inputs(*signature, inputs); !status.ok())
-    return status.with(request.inputs);
+    return request.inputs.empty() ? status : status.with(request.inputs);
   exec::Outputs outputs;
   ANEMONE_RETURN_IF_ERROR(program->run(name, inputs, outputs, store.get()));
   if (!request.state_out.empty()) ANEMONE_RETURN_IF_ERROR(write_states(request.state_out, *store));
-  Status status = write_outputs(request.outputs, outputs);
+  if (report != nullptr) *report = report_outputs(outputs, *described->function);
+  if (request.outputs.empty()) return {};
+  Status status = write_outputs(request.outputs, outputs, described);
   if (!status.ok() && !request.state_out.empty()) std::remove(request.state_out.c_str());
   return status;
 }

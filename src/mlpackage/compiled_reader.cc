@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "ir/text.h"
 #include "mlpackage/blob_cache.h"
+#include "mlpackage/compiled_interface.h"
+#include "mlpackage/interface_check.h"
 #include "mlpackage/package_files.h"
 #include "tensor/shape.h"
 
@@ -19,6 +21,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProgram = "model.mil";
 constexpr const char* kDescription = "coremldata.bin";
+constexpr const char* kMetadata = "metadata.json";
+constexpr std::uint64_t kMaxMetadataBytes = 16 << 20;
+// Of the last release whose rules are known; a compiled model does not say which one it has.
+constexpr int kLastSpecification = 10;
 
 }  // namespace
 
@@ -28,15 +34,16 @@ bool is_compiled_folder(const std::string& path) {
          fs::exists(fs::path(path) / kProgram, error);
 }
 
-Result<Model> read_compiled(const std::string& path) {
+Result<Model> read_compiled(const std::string& path, const ReadOptions& read_options) {
   const std::string program = (fs::path(path) / kProgram).string();
-  if (std::error_code error; fs::is_directory(path, error) && !fs::exists(program, error))
+  std::error_code error;
+  if (fs::is_directory(path, error) && !fs::exists(program, error))
     return unsupported("[{}] expected a compiled ML program with a {}, got another compiled model",
                        path, kProgram);
   // References to weights are relative to the folder that model.mil is in.
   ANEMONE_ASSIGN_OR_RETURN(const PackageFiles files, PackageFiles::locate(program));
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(program, kMaxModelBytes));
-  BlobCache blobs(&files);
+  BlobCache blobs(&files, read_options.maps_weights);
   ir::ParseOptions options;
   options.blob = [&](const ir::Type& type, std::string_view reference,
                      std::uint64_t offset) -> Result<ir::Literal> {
@@ -48,11 +55,25 @@ Result<Model> read_compiled(const std::string& path) {
   Model model;
   ANEMONE_ASSIGN_OR_RETURN(model.program, ir::parse(text, program, options));
   for (const ir::Function* function : model.program.functions())
-    model.functions.emplace_back().name = function->name;
+    model.functions.push_back(interface_of(*function));
   model.is_multifunction = model.functions.size() > 1;
+  if (model.function(model.default_function) == nullptr && !model.functions.empty())
+    model.default_function = model.functions.front().name;
+  // Of a model of several functions it describes one, and does not say which.
+  if (const std::string metadata = (fs::path(path) / kMetadata).string();
+      model.functions.size() == 1 && fs::exists(metadata, error)) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string json, read_file(metadata, kMaxMetadataBytes));
+    ANEMONE_RETURN_IF_ERROR(add_metadata(json, metadata, model.functions.front()));
+    if (const Status status = check_interface(model, kLastSpecification); !status.ok())
+      return status.with(metadata);
+  }
   model.weight_files = blobs.take_files();
   model.blob_offsets = blobs.take_offsets();
   return model;
+}
+
+Result<Model> read_model(const std::string& path, const ReadOptions& options) {
+  return is_compiled_folder(path) ? read_compiled(path, options) : read_package(path, options);
 }
 
 }  // namespace anemone::mlpackage

@@ -9,7 +9,7 @@
 #include "exec/cpu/cpu_program.h"
 #include "exec/cpu/prepare.h"
 #include "ir/verifier.h"
-#include "mlpackage/package_reader.h"
+#include "mlpackage/compiled_reader.h"
 #include "ops/registry.h"
 
 namespace anemone::exec {
@@ -141,9 +141,8 @@ class CpuExecutor : public Executor {
 
   Result<std::shared_ptr<const LoadedProgram>> load(const std::string& package_path,
                                                     const LoadOptions& options) override {
-    ANEMONE_ASSIGN_OR_RETURN(
-        mlpackage::Model read,
-        mlpackage::read_package(package_path, {.maps_weights = maps_weights_}));
+    ANEMONE_ASSIGN_OR_RETURN(mlpackage::Model read,
+                             mlpackage::read_model(package_path, {.maps_weights = maps_weights_}));
     const auto model = std::make_shared<const mlpackage::Model>(std::move(read));
     ProgramInterface interface;
     interface.default_function = model->default_function;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `anemone predict` shows of outputs, and its picture files.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <string>
+
+#include "cli/inspect.h"
+#include "exec/executor.h"
+#include "mlpackage/model.h"
+
+namespace anemone::cli {
+
+// For each output its type, shape, least, largest and mean value and the first values; of the
+// probabilities of a classifier the likeliest classes. JSON: {"outputs": [{"name", "dtype",
+// "shape", "min", "max", "mean", "not_finite", "values", "classes": [{"label", "probability"}]}]};
+// the first three numbers are of the finite values, null where there are none, and "values" are the
+// first.
+Report report_outputs(const exec::Outputs& outputs, const ir::Function& function);
+
+// Whether a file for outputs is a picture, by its name.
+bool is_picture_file(const std::string& path);
+
+// The name of the one output that is an image. kInvalidArgument naming `path` where there is none,
+// or several.
+Result<std::string> picture_output(const mlpackage::FunctionInterface& function,
+                                   const std::string& path);
+
+// Writes an output of the shape [1, channels, height, width] as a PNG file: values are rounded, and
+// those outside of 0..255 become the nearest of these.
+Status write_picture(const std::string& path, const Tensor& output,
+                     const mlpackage::FeatureDescription& description);
+
+}  // namespace anemone::cli

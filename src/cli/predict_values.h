@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of `anemone predict` that are given one by one, NAME=VALUE.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exec/executor.h"
+#include "mlpackage/model.h"
+
+namespace anemone::cli {
+
+struct GivenValue {
+  std::string name;
+  std::string value;
+};
+
+// "x=zeros". kInvalidArgument without a name or a value.
+Result<GivenValue> parse_given_value(std::string_view text);
+
+// The tensor that a value stands for, of the type and a shape that the input has:
+//   zeros, ones, random[:SEED]   in the default shape
+//   1,2,3                        numbers in row-major order
+//   FILE.npy                     an array
+//   FILE.png                     a picture, for an image input, in its color order
+// Numbers are converted by the rule of values/convert.h. Numbers, and an array that differs in
+// dimensions of one alone, take the shape of the input; nothing else is reshaped, no picture is
+// scaled. `description` is that of the package. kInvalidArgument: "[x] expected shape [1, 4] of
+// fp16, got [5] of fp32", and the errors of the readers.
+Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& feature,
+                            const mlpackage::FeatureDescription& description);
+
+}  // namespace anemone::cli

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "values/picture.h"
+
+#include <cstddef>
+
+#include "base/error.h"
+
+#ifdef ANEMONE_HAS_PNG
+#include <png.h>
+#endif
+
+namespace anemone::values {
+
+#ifdef ANEMONE_HAS_PNG
+
+namespace {
+
+constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
+
+// What libpng keeps of a file goes away with it.
+struct Image : png_image {
+  Image() : png_image{} { version = PNG_IMAGE_VERSION; }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  ~Image() { png_image_free(this); }
+};
+
+}  // namespace
+
+Result<Picture> parse_png(std::string_view bytes, std::string_view subject) {
+  Image image;
+  const auto damaged = [&] {
+    return corrupt("[{}] expected a PNG file, got a damaged one or another: {}", subject,
+                   static_cast<const char*>(image.message));
+  };
+  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) return damaged();
+  if ((image.format & PNG_FORMAT_FLAG_LINEAR) != 0)
+    return unsupported("[{}] expected 8 bits a sample, got 16", subject);
+  Picture out;
+  out.height = image.height;
+  out.width = image.width;
+  if (out.width == 0 || out.height > kMostPixels / out.width)
+    return unsupported("[{}] expected at most {} pixels, got {} x {}", subject, kMostPixels,
+                       out.width, out.height);
+  out.channels = (image.format & PNG_FORMAT_FLAG_COLOR) != 0 ? 3 : 1;
+  image.format = out.channels == 3 ? PNG_FORMAT_RGBA : PNG_FORMAT_GA;
+  std::vector<std::uint8_t> pixels(PNG_IMAGE_SIZE(image));
+  if (png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr) == 0) return damaged();
+  const auto channels = static_cast<std::size_t>(out.channels);
+  out.samples.reserve(pixels.size() / (channels + 1) * channels);
+  for (std::size_t at = 0; at < pixels.size(); at += channels + 1) {
+    // What lies behind a transparent pixel nobody has said.
+    if (pixels[at + channels] != 255)
+      return unsupported("[{}] expected an opaque picture, got a transparent pixel", subject);
+    for (std::size_t i = 0; i < channels; ++i) out.samples.push_back(pixels[at + i]);
+  }
+  return out;
+}
+
+Result<std::string> png_bytes(const Picture& picture) {
+  if (picture.height < 1 || picture.width < 1 || picture.height > kMostPixels / picture.width)
+    return invalid_argument("expected a picture of 1 to {} pixels, got {} x {}", kMostPixels,
+                            picture.width, picture.height);
+  Image image;
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.format = picture.channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string out(size, '\0');
+  if (png_image_write_to_memory(&image, out.data(), &size, 0, picture.samples.data(), 0, nullptr) ==
+      0)
+    return internal_error("libpng: {}", static_cast<const char*>(image.message));
+  out.resize(size);
+  return out;
+}
+
+#else
+
+Result<Picture> parse_png(std::string_view, std::string_view subject) {
+  return unsupported("[{}] this anemone was built without libpng, which reads pictures", subject);
+}
+
+Result<std::string> png_bytes(const Picture&) {
+  return unsupported("this anemone was built without libpng, which writes pictures");
+}
+
+#endif
+
+}  // namespace anemone::values

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace anemone::values {
+
+// A picture of 8 bits a sample, gray or red, green and blue.
+struct Picture {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 3;          // 1 or 3
+  std::vector<std::uint8_t> samples;  // [height, width, channels]
+};
+
+// A PNG file, by libpng. `subject` starts each error:
+//   kCorrupt       no PNG file, or a damaged one
+//   kUnsupported   more than 8 bits a sample, a transparent pixel, more than 2^26 pixels, or a
+//                  build without libpng
+// Memory is bounded by the number of pixels.
+Result<Picture> parse_png(std::string_view bytes, std::string_view subject);
+
+// The bytes of a PNG file. kUnsupported in a build without libpng, kInvalidArgument for a picture
+// that PNG has no place for.
+Result<std::string> png_bytes(const Picture& picture);
+
+}  // namespace anemone::values
