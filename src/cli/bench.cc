@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
+#include "mlpackage/compiled_reader.h"
 
 namespace anemone::cli {
 namespace {
@@ -169,12 +171,22 @@ Status run_speculation(const BenchFlags& flags, const BenchOptions& options,
   return print_json(out, 2);
 }
 
+// By the name: on some systems manifest.json of a model is also found as Manifest.json.
+bool is_package(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  return extension == ".mlpackage" || extension == ".mlmodel" ||
+         mlpackage::is_compiled_folder(path);
+}
+
 Status run_bench(const BenchFlags& flags, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_bench_flags(flags));
   ANEMONE_ASSIGN_OR_RETURN(BenchOptions options, parse(flags, context));
   if (options.prefill.empty() && options.decode.empty() && !flags.is_suite && !flags.is_explain)
     return invalid_argument(
         "[--decode] there is nothing to measure: --decode and --prefill are both 0");
+  if (is_package(flags.dir)) return run_bench_package(flags, options, flags.dir);
+  if (!flags.function.empty())
+    return invalid_argument("[--function] expected a package, got {}", flags.dir);
   ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found,
                            artifact_folder(flags.dir, {context.threads, flags.checks_hashes}));
   options.folder = found.folder;
@@ -191,8 +203,12 @@ void add_bench_command(CLI::App& app, Context& context) {
   auto flags = std::make_shared<BenchFlags>();
   CLI::App* command = app.add_subcommand(
       "bench", "Measure speed, load time and memory against the machine's limits");
-  command->add_option("DIR", flags->dir, "Artifact folder, checkpoint folder or GGUF file")
+  command
+      ->add_option("DIR", flags->dir,
+                   "Artifact folder, checkpoint folder or GGUF file; or a .mlpackage or .mlmodelc")
       ->required();
+  command->add_option("--function", flags->function,
+                      "Function of a package to run (default: its default function)");
   command->add_option("--prefill", flags->prefill,
                       "Lengths of prompts to read, with commas; 0: none (default: 128,512)");
   command->add_option("--decode", flags->decode,
@@ -221,7 +237,7 @@ void add_bench_command(CLI::App& app, Context& context) {
   command->footer(
       "bench measures first how fast the machine reads memory and multiplies. Every speed stands "
       "beside\nthe limit that follows from it for this model. Each test checks its logits before "
-      "it counts.\n"
+      "it counts. Of a package it measures how long one function takes on random inputs.\n"
       "\n"
       "Examples:\n"
       "  anemone bench model.anemone\n"
@@ -230,7 +246,8 @@ void add_bench_command(CLI::App& app, Context& context) {
       "  anemone bench model.anemone --prefill 0 --plot decode.svg\n"
       "  anemone bench model.anemone --draft-ngram --decode 256          # with and without "
       "drafts\n"
-      "  anemone bench model.anemone --explain");
+      "  anemone bench model.anemone --explain\n"
+      "  anemone bench classifier.mlpackage --reps 50 --threads 1,2");
   command->callback([flags, &context] {
     context.action = [flags, &context] { return run_bench(*flags, context); };
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anemone bench`: flags (bench.cc), the measurements (bench_run.cc) and what is printed of them
-// (bench_output.cc).
+// (bench_output.cc); of a package that is no model, both (bench_package.cc).
 #pragma once
 
 #include <anemone/status.h>
@@ -25,6 +25,7 @@ namespace anemone::cli {
 // The flags as the user gave them; a list is numbers with commas between.
 struct BenchFlags {
   std::string dir;
+  std::string function;  // of a package; empty: the default function
   std::string prefill = "128,512";
   std::string decode = "64";
   std::optional<std::string> depth;
@@ -83,6 +84,12 @@ Json bench_json(const BenchReport& report);
 // A chart of decoding and one of reading prompts over what was there before, for a name that ends
 // in .svg (decoding, or prompts where there is no decoding) or .html (both).
 std::string bench_plot(const BenchReport& report, bool is_html);
+
+// How long one function of a package or a compiled model takes on random inputs, which is printed.
+// kInvalidArgument for flags that are about models, kInternal when a run gives other values than
+// the first.
+Status run_bench_package(const BenchFlags& flags, const BenchOptions& options,
+                         const std::string& path);
 
 std::string suite_table(const bench::SuiteResult& result);
 

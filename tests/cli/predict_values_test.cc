@@ -194,6 +194,27 @@ TEST_F(PredictValues, RefusesADamagedCompiledModel) {
   EXPECT_EQ(run_anemone("predict " + compiled + flags).code, 3);
 }
 
+TEST_F(PredictValues, BenchTimesPackagesAndCompiledModels) {
+  // With a state, which each run finds as the first one did.
+  for (const std::string& path : {package, compile(package, folder.path())}) {
+    const Json json = json_in(run_anemone("bench " + path + " --reps 3 --threads 1,2 --json"));
+    EXPECT_EQ(json["function"], "main");
+    ASSERT_EQ(json["results"].size(), 2u);
+    for (const Json& result : json["results"]) {
+      EXPECT_EQ(result["repetitions"], 3);
+      EXPECT_LE(result["least_ms"], result["run_ms"]);
+      EXPECT_LE(result["run_ms"], result["most_ms"]);
+    }
+    EXPECT_EQ(json["results"][1]["threads"], 2);
+  }
+  EXPECT_NE(run_anemone("bench " + package).out.find("function main, random inputs"),
+            std::string::npos);
+  EXPECT_EQ(run_anemone("bench " + package + " --depth 4").err,
+            "anemone: [--depth] expected a model, got a package (see anemone bench --help)\n");
+  EXPECT_NE(run_anemone("bench " + package + " --function f").err.find("the functions main, got f"),
+            std::string::npos);
+}
+
 #ifdef ANEMONE_HAS_PNG
 
 std::string png(const testing::TemporaryFolder& folder, const std::string& name,
