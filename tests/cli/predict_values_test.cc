@@ -136,6 +136,14 @@ TEST_F(PredictValues, ShapesNumbersToFlexibleInputs) {
     const Json& input = inspected["functions"][0]["inputs"][0];
     const std::string flag = " --input " + input["name"].get<std::string>() + "=";
     EXPECT_EQ(run_anemone("predict " + path + flag + "zeros --print").code, 0) << name;
+    // Both take [1, 4, 8], and only the range takes [1, 2, 8].
+    std::string numbers = "0";
+    for (int i = 1; i < 32; ++i) numbers += "," + std::to_string(i);
+    EXPECT_EQ(run_anemone("predict " + path + flag + numbers + " --print").code, 0) << name;
+    const std::string half = numbers.substr(0, numbers.find(",16"));
+    EXPECT_EQ(run_anemone("predict " + path + flag + half + " --print").code == 0,
+              name == std::string("range"))
+        << name;
     const Outcome wrong = run_anemone("predict " + path + flag + "1,2,3 --print");
     EXPECT_EQ(wrong.code, 2) << name;
     EXPECT_NE(wrong.err.find("got [3] of int64"), std::string::npos) << wrong.err;
