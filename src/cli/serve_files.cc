@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxKeyBytes = 4096;
 constexpr std::size_t kMaxKeyFileBytes = std::size_t{1} << 20;
-constexpr std::size_t kMaxReadyBytes = 200;
+constexpr std::size_t kMaxReadyBytes = 5000;
 
 Status check_key(std::string_view key, std::string_view source) {
   if (key.empty()) return invalid_argument("[{}] expected a key, got an empty one", source);
@@ -51,7 +51,8 @@ Result<std::vector<std::string>> keys_of_file(const std::string& path) {
 
 // Whether a file holds what ReadyFile writes.
 bool is_address_line(const std::string& text) {
-  return text.starts_with("http://") && text.find('\n') + 1 == text.size();
+  const bool is_address = text.starts_with("http://") || text.starts_with("unix:");
+  return is_address && text.find('\n') + 1 == text.size();
 }
 
 }  // namespace

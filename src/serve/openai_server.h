@@ -41,8 +41,8 @@ struct OpenAiServerOptions {
 // Models behind HTTP with the OpenAI API: what `anemone serve` is. Thread-safe.
 class OpenAiServer {
  public:
-  // Listens from here on, and says that it is loading until it has models. kIo when the address
-  // cannot be had.
+  // Listens from here on, and says that it is loading until it has models. The errors are those of
+  // HttpServer::start().
   static Result<std::unique_ptr<OpenAiServer>> listen(const OpenAiServerOptions& options);
   // Serves these models from here on; once.
   void serve(ModelSet models, const engine::EngineOptions& engine);
@@ -54,7 +54,7 @@ class OpenAiServer {
   OpenAiServer(const OpenAiServer&) = delete;
   OpenAiServer& operator=(const OpenAiServer&) = delete;
 
-  std::string url() const;  // "http://127.0.0.1:8080"
+  std::string url() const;  // as that of HttpServer
   std::uint16_t port() const;
   // All zero before serve().
   engine::Engine::Counts counts() const;

@@ -39,9 +39,11 @@ class ServeProcess {
     std::filesystem::remove(ready);  // of a server that did not end in order
     pid_ = ::fork();
     if (pid_ == 0) {
-      std::vector<std::string> arguments = {ANEMONE_BINARY, "serve", model,     "--port", "0",
-                                            "--ready-file", ready,   "--alias", "one,two"};
+      std::vector<std::string> arguments = {ANEMONE_BINARY, "serve",   model,    "--ready-file",
+                                            ready,          "--alias", "one,two"};
       arguments.insert(arguments.end(), more.begin(), more.end());
+      if (std::ranges::find(more, "--http-socket") == more.end())
+        arguments.insert(arguments.end(), {"--port", "0"});
       std::istringstream flags(ANEMONE_FLAGS);
       for (std::string flag; flags >> flag;) arguments.push_back(flag);
       std::vector<char*> pointers;
@@ -53,12 +55,12 @@ class ServeProcess {
       ::_exit(127);
     }
     const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (port_ == 0 && std::chrono::steady_clock::now() < end) {
-      const std::string url = contents(ready);
-      if (const auto colon = url.rfind(':'); url.ends_with('\n'))
-        port_ = static_cast<std::uint16_t>(std::stoi(url.substr(colon + 1)));
+    while (!url_.ends_with('\n') && std::chrono::steady_clock::now() < end) {
+      url_ = contents(ready);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+    if (url_.starts_with("http"))
+      port_ = static_cast<std::uint16_t>(std::stoi(url_.substr(url_.rfind(':') + 1)));
   }
   ~ServeProcess() {
     if (pid_ <= 0) return;
@@ -69,6 +71,7 @@ class ServeProcess {
   ServeProcess& operator=(const ServeProcess&) = delete;
 
   std::uint16_t port() const { return port_; }
+  const std::string& url() const { return url_; }  // with the end of the line
   void signal(int number) const { ::kill(pid_, number); }
   // The exit code; -1 when a signal ended it.
   int wait() {
@@ -79,6 +82,7 @@ class ServeProcess {
 
  private:
   pid_t pid_ = -1;
+  std::string url_;
   std::uint16_t port_ = 0;
 };
 
@@ -158,6 +162,23 @@ TEST_F(ServeCommand, ServesUntilItIsTold) {
     EXPECT_EQ(server.wait(), 0);
     EXPECT_FALSE(std::filesystem::exists(ready()));
   }
+}
+
+TEST_F(ServeCommand, ServesHttpOnAUnixSocket) {
+  const anemone::testing::TemporaryFolder folder;
+  const std::string path = folder.file("http.sock");
+  // The socket of a server that was killed is taken over.
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    ServeProcess server(model(), ready(), {"--http-socket", path});
+    EXPECT_EQ(server.url(), "unix:" + path + "\n");
+    HttpClient client(path);
+    ASSERT_TRUE(client.send(post_text("/v1/completions", R"({"prompt": "x", "max_tokens": 2})")));
+    EXPECT_EQ(client.receive().status, 200);
+    server.signal(signal);
+    EXPECT_EQ(server.wait(), signal == SIGKILL ? -1 : 0);
+    EXPECT_EQ(std::filesystem::exists(path), signal == SIGKILL);
+  }
+  EXPECT_FALSE(std::filesystem::exists(ready()));
 }
 
 TEST_F(ServeCommand, LetsAStreamEndAfterTheFirstSignal) {
@@ -359,6 +380,13 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   refused(serve("--stdin --port 1"), 2, "--port");
   refused(serve("--stdin --socket x"), 2, "--stdin");
   refused(serve("--socket x --api-key y"), 2, "--api-key");
+  refused(serve("--http-socket x --port 1"), 2, "--port");
+  refused(serve("--http-socket x --host y"), 2, "--host");
+  refused(serve("--http-socket x --socket y"), 2, "--http-socket");
+  refused(serve("--http-socket x --stdin"), 2, "--http-socket");
+  refused(serve("--http-socket ''"), 2, "--http-socket");
+  refused(serve("--http-socket " + std::string(200, 'x')), 2, "socket");
+  refused(serve("--http-socket /nonexistent/s"), 5, "/nonexistent/s");
   refused(serve("--port 70000"), 2, "--port");
   refused(serve("--parallel 0"), 2, "--parallel");
   refused(serve("--temperature 3"), 2, "--temperature");

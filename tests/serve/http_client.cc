@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace anemone::serve::testing {
@@ -25,13 +26,24 @@ std::string Answer::header(std::string_view name) const {
 }
 
 HttpClient::HttpClient(std::uint16_t port) {
-  std::signal(SIGPIPE, SIG_IGN);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  fd_ = ::socket(AF_INET, SOCK_STREAM, 0);
-  if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) close();
+  connect(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+HttpClient::HttpClient(const std::string& socket_path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  connect(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+void HttpClient::connect(const sockaddr* address, socklen_t size) {
+  std::signal(SIGPIPE, SIG_IGN);
+  fd_ = ::socket(address->sa_family, SOCK_STREAM, 0);
+  if (::connect(fd_, address, size) != 0) close();
 }
 
 HttpClient::~HttpClient() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/socket.h>
 #include <vector>
 
 #include "serve/http/message.h"
@@ -26,6 +27,7 @@ struct Answer {
 class HttpClient {
  public:
   explicit HttpClient(std::uint16_t port);
+  explicit HttpClient(const std::string& socket_path);  // of a Unix socket
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
@@ -44,6 +46,7 @@ class HttpClient {
   void reset();
 
  private:
+  void connect(const sockaddr* address, socklen_t size);
   bool read_more();
   bool read_line(std::string& line);
   bool read_bytes(std::size_t count, std::string& out);

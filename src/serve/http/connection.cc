@@ -20,16 +20,12 @@ constexpr const char* kTooManyBodies =
 
 }  // namespace
 
-Connection::Connection(tcp::socket socket, const Peer& peer, const Owner& owner)
+Connection::Connection(StreamSocket socket, const Peer& peer, const Owner& owner)
     : socket_(std::move(socket)),
       owner_(owner),
       registration_(peer),
       timer_(owner.io),
-      parser_(owner.options.limits) {
-  AsioError ignored;
-  // A token must not wait for the next one.
-  socket_.set_option(tcp::no_delay(true), ignored);
-}
+      parser_(owner.options.limits) {}
 
 void Connection::start() {
   enter(State::kReading);
@@ -110,7 +106,7 @@ void Connection::close() noexcept {
   state_ = State::kClosed;
   AsioError ignored;
   timer_.cancel(ignored);
-  socket_.shutdown(tcp::socket::shutdown_both, ignored);
+  socket_.shutdown(StreamSocket::shutdown_both, ignored);
   socket_.close(ignored);
   has_peer_ = false;
   current_ = 0;

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
@@ -14,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "serve/http/asio_types.h"
 #include "serve/http/byte_bound.h"
 #include "serve/http/connection_limits.h"
 #include "serve/http/exchange.h"
@@ -22,10 +22,6 @@
 #include "serve/http/server.h"
 
 namespace anemone::serve {
-
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using AsioError = boost::system::error_code;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -44,7 +40,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void(Connection*)> on_close;
   };
 
-  Connection(tcp::socket socket, const Peer& peer, const Owner& owner);
+  Connection(StreamSocket socket, const Peer& peer, const Owner& owner);
 
   // Takes a place; another connection may be closed for it.
   void start();
@@ -114,7 +110,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void arm_timer(std::chrono::milliseconds time, std::function<void()> action);
   bool is_current(std::uint64_t exchange) const;
 
-  tcp::socket socket_;
+  StreamSocket socket_;
   const Owner& owner_;
   ConnectionLimits<Connection>::Registration registration_;
   asio::steady_timer timer_;

@@ -141,7 +141,7 @@ void Connection::linger() {
   if (!has_peer_) return close();
   enter(State::kLingering);
   AsioError ignored;
-  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  socket_.shutdown(StreamSocket::shutdown_send, ignored);
   arm_timer(kLingerTime, [this] { close(); });
   read();
 }

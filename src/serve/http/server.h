@@ -17,6 +17,8 @@ namespace anemone::serve {
 struct HttpOptions {
   std::string host = "127.0.0.1";  // an address or a name
   std::uint16_t port = 8080;       // 0: any free one
+  // Not empty: a Unix socket at this path in place of host and port (serve/socket_file.h).
+  std::string socket_path;
   RequestLimits limits;
   // Connections that wait for a request, as many whose body comes, and as many whose answer is
   // being sent. A new one always finds a place: of the client who has most, the one that has been
@@ -47,7 +49,8 @@ struct HttpOptions {
 // the others: what answer_head() answers is answered at once. Thread-safe.
 class HttpServer {
  public:
-  // Listens from here on; the handler outlives the server. kIo when the address cannot be had.
+  // Listens from here on; the handler outlives the server. kIo when the address cannot be had, and
+  // the errors of SocketFile::listen().
   static Result<std::unique_ptr<HttpServer>> start(const HttpOptions& options,
                                                    HttpHandler& handler);
   // Closes all connections; handler calls in progress are told and waited for.
@@ -55,13 +58,14 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  std::uint16_t port() const;
-  // "http://127.0.0.1:8080".
+  std::uint16_t port() const;  // 0 on a Unix socket
+  // "http://127.0.0.1:8080"; "unix:/run/models.sock", with the whole path.
   std::string url() const;
   std::size_t connections() const;
 
-  // No new connections; those without a request close, the others after their answer. Requests that
-  // are not complete or wait to be prepared are refused, those that are being prepared are told.
+  // No new connections, and no file of a Unix socket any more; connections without a request close,
+  // the others after their answer. Requests that are not complete or wait to be prepared are
+  // refused, those that are being prepared are told.
   void stop_accepting();
   // Whether all connections ended in this time.
   bool wait_until_idle(std::chrono::milliseconds time);
