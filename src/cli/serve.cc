@@ -205,6 +205,10 @@ Status run_serve(ServeOptions options, const Context& context) {
   if (options.is_http()) {
     ANEMONE_RETURN_IF_ERROR(check_host_names(options.server.allowed_hosts));
     ANEMONE_ASSIGN_OR_RETURN(options.server.api_keys, read_api_keys(options.key));
+    if (!options.tls_certificate.empty()) {
+      ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,
+                               serve::TlsContext::load(options.tls_certificate, options.tls_key));
+    }
     ANEMONE_ASSIGN_OR_RETURN(options.server.log_format,
                              serve::parse_log_format(options.log_format));
     ANEMONE_ASSIGN_OR_RETURN(options.server.pooling, engine::parse_pooling(options.pooling));
@@ -248,8 +252,7 @@ void add_serve_command(CLI::App& app, Context& context) {
       "  anemone serve model.anemone --host 0.0.0.0 --api-key-file key --parallel 4\n"
       "  anemone serve big.anemone small.anemone --alias big,small --port 0\n"
       "  echo '{\"prompt\": \"Once\", \"max_new\": 8}' | anemone serve model.anemone --stdin\n"
-      "  anemone serve model.anemone --http-socket anemone.sock     # curl --unix-socket "
-      "anemone.sock ...\n"
+      "  anemone serve model.anemone --http-socket http.sock        # HTTP on no port\n"
       "  anemone serve model.anemone --socket lines.sock            # JSON lines");
   command->callback([options, &context] {
     context.action = [options, &context] { return run_serve(*options, context); };

@@ -29,8 +29,8 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
   CLI::Option* key_file =
       command
           .add_option("--api-key-file", options.key.file,
-                      "File of keys, one per line, of which clients must send one; # begins a "
-                      "comment")
+                      "File of keys, one per line, of which clients must send one; behind a key,\n"
+                      "concurrency=4 and rate=60/min limit its requests; # begins a comment")
           ->excludes(key);
   CLI::Option* allowed =
       command
@@ -92,13 +92,21 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
   CLI::Option* http_socket = command.add_option(
       "--http-socket", server.http.socket_path,
       "Serve HTTP on a Unix socket at this path, on no port: for this user alone");
-  for (CLI::Option* other : {host, port}) http_socket->excludes(other);
+  CLI::Option* tls_certificate = command.add_option(
+      "--tls-cert", options.tls_certificate,
+      "Serve HTTPS with the certificates in this file (PEM, the server's first)");
+  CLI::Option* tls_key = command
+                             .add_option("--tls-key", options.tls_key,
+                                         "The private key of the first one (PEM, no passphrase)")
+                             ->needs(tls_certificate);
+  tls_certificate->needs(tls_key);
+  for (CLI::Option* other : {host, port, tls_certificate, tls_key}) http_socket->excludes(other);
   CLI::Option* socket = command.add_option(
       "--socket", options.socket, "Serve JSON lines on a Unix socket at this path, no HTTP");
   CLI::Option* lines = command.add_flag("--stdin", options.is_stdin,
                                         "Serve JSON lines on stdin and stdout, no HTTP");
-  for (CLI::Option* other : {host, port, http_socket, key, key_file, allowed, cors, queue, strict,
-                             pooling, log, ready}) {
+  for (CLI::Option* other : {host, port, http_socket, tls_certificate, tls_key, key, key_file,
+                             allowed, cors, queue, strict, pooling, log, ready}) {
     socket->excludes(other);
     lines->excludes(other);
   }

@@ -20,6 +20,8 @@ struct ServeOptions {
   ApiKeySource key;
   std::string chat_template_file;
   std::string ready_file;
+  std::string tls_certificate;  // with its key: serve HTTPS
+  std::string tls_key;
   std::string socket;
   std::int64_t sequences = 0;  // 0: what the memory allows
   std::int64_t cache_mb = 0;   // 0: the engine's default

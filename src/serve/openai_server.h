@@ -14,6 +14,7 @@
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/http/server.h"
+#include "serve/openai/key_limits.h"
 #include "serve/request_log.h"
 #include "serve/served_model.h"
 
@@ -21,7 +22,7 @@ namespace anemone::serve {
 
 struct OpenAiServerOptions {
   HttpOptions http;
-  std::vector<std::string> api_keys;  // any of them will do; none: no key is needed
+  std::vector<openai::ApiKey> api_keys;  // any of them will do; none: no key is needed
   std::vector<std::string> cors_origins;
   // Names that clients may know the server by, besides addresses, localhost and http.host. If there
   // are none but a key is set, all names are allowed.

@@ -217,6 +217,10 @@ TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
   std::ofstream(folder.file("key")) << "# clients\nof-the-file\r\n\nof-another-client\n";
   std::ofstream(folder.file("none")) << "# no keys\n\n";
   std::ofstream(folder.file("bad")) << "good\nis no key\n";
+  std::ofstream(folder.file("rate")) << "good rate=5/min\n# ...\nis-no-key rate=fast\n";
+  std::ofstream(folder.file("name")) << "good\n\nis-no-key speed=9 \n";
+  std::ofstream(folder.file("two")) << "is-no-key\nis-no-key concurrency=1\n";
+  std::ofstream(folder.file("limits")) << "fast\nslow\tconcurrency=4  rate=1/h \nfast\n";
   ::setenv("ANEMONE_API_KEY", "of-the-environment", 1);
   {
     const ServeProcess server(model(), ready());
@@ -231,16 +235,37 @@ TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
     EXPECT_EQ(status_with(server, "of-the-environment"), 401);
   }
   {
+    const ServeProcess server(model(), ready(), {"--api-key-file", folder.file("limits")});
+    const auto post = [&](const std::string& key) {
+      return fetch(server.port(),
+                   post_text("/v1/completions", R"({"prompt": "x", "max_tokens": 1})",
+                             "X-Api-Key: " + key + "\r\n"))
+          .status;
+    };
+    EXPECT_EQ(post("slow"), 200);
+    EXPECT_EQ(post("slow"), 429);
+    EXPECT_EQ(status_with(server, "slow"), 200) << "what is only told is not counted";
+    EXPECT_EQ(post("fast"), 200);
+    EXPECT_EQ(post("fast"), 200);
+  }
+  {
     const ServeProcess server(model(), ready(), {"--api-key", "of-the-line"});
     EXPECT_EQ(status_with(server, "of-the-line"), 200);
     EXPECT_EQ(status_with(server, "of-the-environment"), 401);
   }
   ::setenv("ANEMONE_API_KEY", "", 1);
   EXPECT_EQ(serve("--port 0").code, 2) << "empty is no key";
-  for (const char* name : {"none", "bad"}) {
+  const std::vector<std::pair<const char*, const char*>> files = {{"none", "a key per line"},
+                                                                  {"bad", "line 2"},
+                                                                  {"rate", "line 3"},
+                                                                  {"name", "line 3"},
+                                                                  {"two", "line 2"}};
+  for (const auto& [name, part] : files) {
     const Outcome outcome = serve("--port 0 --api-key-file '" + folder.file(name) + "'");
     EXPECT_EQ(outcome.code, 2) << outcome.err;
-    EXPECT_EQ(outcome.err.find("is no key"), std::string::npos) << "a key is not shown";
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+    for (const char* shown : {"no key", "no-key", "fast", "speed"})
+      EXPECT_EQ(outcome.err.find(shown), std::string::npos) << "a key is not shown";
   }
   EXPECT_EQ(serve("--stdin").code, 0) << "which only HTTP has";
   ::unsetenv("ANEMONE_API_KEY");
@@ -384,6 +409,12 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   refused(serve("--http-socket x --host y"), 2, "--host");
   refused(serve("--http-socket x --socket y"), 2, "--http-socket");
   refused(serve("--http-socket x --stdin"), 2, "--http-socket");
+  refused(serve("--http-socket x --tls-cert y --tls-key z"), 2, "--http-socket");
+  refused(serve("--tls-cert x"), 2, "--tls-key");
+  refused(serve("--tls-key x"), 2, "--tls-cert");
+  refused(serve("--socket x --tls-cert y --tls-key z"), 2, "--socket");
+  refused(serve("--tls-cert /nonexistent --tls-key y"), 5, "/nonexistent");
+  refused(serve("--tls-cert '" + model() + "/manifest.json' --tls-key y"), 3, "manifest.json");
   refused(serve("--http-socket ''"), 2, "--http-socket");
   refused(serve("--http-socket " + std::string(200, 'x')), 2, "socket");
   refused(serve("--http-socket /nonexistent/s"), 5, "/nonexistent/s");

@@ -55,15 +55,26 @@ void HttpClient::close() {
   fd_ = -1;
 }
 
+void HttpClient::end_sending() {
+  ::shutdown(fd_, SHUT_WR);
+}
+
 void HttpClient::reset() {
   const linger at_once = {1, 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
   close();
 }
 
+ssize_t HttpClient::read_socket(char* data, std::size_t size) {
+  return ::read(fd_, data, size);
+}
+ssize_t HttpClient::write_socket(const char* data, std::size_t size) {
+  return ::write(fd_, data, size);
+}
+
 bool HttpClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
+    const ssize_t count = write_socket(bytes.data(), bytes.size());
     if (count <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -74,7 +85,7 @@ bool HttpClient::read_more() {
   pollfd wait = {fd_, POLLIN, 0};
   if (fd_ < 0 || ::poll(&wait, 1, kPatienceMs) <= 0) return false;
   std::array<char, 16 * 1024> chunk;
-  const ssize_t count = ::read(fd_, chunk.data(), chunk.size());
+  const ssize_t count = read_socket(chunk.data(), chunk.size());
   if (count <= 0) return false;
   buffer_.append(chunk.data(), static_cast<std::size_t>(count));
   return true;
@@ -108,7 +119,7 @@ bool HttpClient::is_closed_by_server() {
   pollfd wait = {fd_, POLLIN, 0};
   if (::poll(&wait, 1, kPatienceMs) <= 0) return false;
   char byte = 0;
-  return ::read(fd_, &byte, 1) <= 0;
+  return read_socket(&byte, 1) <= 0;
 }
 
 Answer HttpClient::receive(bool is_head) {

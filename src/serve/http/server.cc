@@ -17,6 +17,8 @@
 #include "serve/http/connection_limits.h"
 #include "serve/http/handler_pool.h"
 #include "serve/http/listener.h"
+#include "serve/http/tls_transport.h"
+#include "serve/http/transport.h"
 
 namespace anemone::serve {
 namespace {
@@ -81,7 +83,8 @@ class HttpServer::Impl {
   std::uint16_t port() const { return listener_.port(); }
 
   std::string url() const {
-    return (options_.socket_path.empty() ? "http://" : "unix:") + listener_.address();
+    if (!options_.socket_path.empty()) return "unix:" + listener_.address();
+    return (options_.tls == nullptr ? "http://" : "https://") + listener_.address();
   }
 
   std::size_t connections() const {
@@ -160,7 +163,10 @@ class HttpServer::Impl {
   }
 
   void welcome(StreamSocket socket, const Peer& peer) {
-    const auto connection = std::make_shared<Connection>(std::move(socket), peer, owner_);
+    auto transport = options_.tls == nullptr ? make_plain_transport(std::move(socket))
+                                             : make_tls_transport(std::move(socket), *options_.tls);
+    if (transport == nullptr) return;  // no memory
+    const auto connection = std::make_shared<Connection>(std::move(transport), peer, owner_);
     connections_.emplace(connection.get(), connection);
     connection->guarded([&] { connection->start(); });
     count();

@@ -11,6 +11,7 @@
 
 #include "serve/http/message.h"
 #include "serve/http/request_parser.h"
+#include "serve/http/tls_context.h"
 
 namespace anemone::serve {
 
@@ -19,6 +20,8 @@ struct HttpOptions {
   std::uint16_t port = 8080;       // 0: any free one
   // Not empty: a Unix socket at this path in place of host and port (serve/socket_file.h).
   std::string socket_path;
+  // Not null: the server speaks TLS, and nothing else.
+  std::shared_ptr<const TlsContext> tls;
   RequestLimits limits;
   // Connections that wait for a request, as many whose body comes, and as many whose answer is
   // being sent. A new one always finds a place: of the client who has most, the one that has been
@@ -33,6 +36,8 @@ struct HttpOptions {
   // Threads that call HttpHandler::handle(), and requests that wait for them.
   int handler_threads = 2;
   std::size_t handler_queue = 64;
+  // A connection with TLS must be set up this long after it was accepted.
+  std::chrono::milliseconds handshake_timeout{10'000};
   // Each request must be complete this long after its first byte.
   std::chrono::milliseconds request_timeout{60'000};
   // How long a connection may stay without a request, and how long the client may take to accept
@@ -59,7 +64,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   std::uint16_t port() const;  // 0 on a Unix socket
-  // "http://127.0.0.1:8080"; "unix:/run/models.sock", with the whole path.
+  // "http://127.0.0.1:8080", "https://..." with TLS; "unix:/run/models.sock", with the whole path.
   std::string url() const;
   std::size_t connections() const;
 
