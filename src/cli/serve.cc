@@ -19,13 +19,11 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "cli/command.h"
-#include "cli/draft_flags.h"
 #include "cli/model_folder.h"
-#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
 #include "cli/placement.h"
-#include "cli/serve_files.h"
+#include "cli/serve_flags.h"
 #include "cli/stop_signal.h"
 #include "engine/loop/engine.h"
 #include "engine/loop/engine_thread.h"
@@ -40,26 +38,6 @@ namespace {
 // How long requests may go on after the first signal, and how long the process may.
 constexpr std::chrono::milliseconds kGrace{7'500};
 constexpr std::chrono::milliseconds kDeadline{9'500};
-
-struct ServeOptions {
-  std::vector<std::string> models;
-  std::vector<std::string> aliases;
-  serve::OpenAiServerOptions server;
-  ApiKeySource key;
-  std::string chat_template_file;
-  std::string ready_file;
-  std::string socket;
-  std::int64_t sequences = 0;  // 0: what the memory allows
-  std::int64_t cache_mb = 0;   // 0: the engine's default
-  bool is_stdin = false;
-  bool checks_hashes = false;
-  bool requires_ane = false;
-  std::string log_format = "text";
-  std::string pooling = "last";
-
-  bool is_http() const { return !is_stdin && socket.empty(); }
-  DraftFlags drafts;
-};
 
 std::string name_of(const std::string& path) {
   const std::string name = last_name(path);
@@ -152,7 +130,9 @@ Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServ
   ANEMONE_RETURN_IF_ERROR(ready.write(serving->url()));
   const bool is_open =
       options.server.api_keys.empty() && !serve::is_loopback(options.server.http.host);
-  fmt::print(stderr, "anemone: serving {} on {}/v1{}\n", names, serving->url(),
+  const bool is_socket = !options.server.http.socket_path.empty();
+  fmt::print(stderr, "anemone: serving {} on {}{}{}\n", names, escaped(serving->url()),
+             is_socket ? "" : "/v1",
              is_open ? ", open to all who reach it (no --api-key-file)" : "");
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
@@ -225,6 +205,10 @@ Status run_serve(ServeOptions options, const Context& context) {
   if (options.is_http()) {
     ANEMONE_RETURN_IF_ERROR(check_host_names(options.server.allowed_hosts));
     ANEMONE_ASSIGN_OR_RETURN(options.server.api_keys, read_api_keys(options.key));
+    if (!options.tls_certificate.empty()) {
+      ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,
+                               serve::TlsContext::load(options.tls_certificate, options.tls_key));
+    }
     ANEMONE_ASSIGN_OR_RETURN(options.server.log_format,
                              serve::parse_log_format(options.log_format));
     ANEMONE_ASSIGN_OR_RETURN(options.server.pooling, engine::parse_pooling(options.pooling));
@@ -248,100 +232,6 @@ Status run_serve(ServeOptions options, const Context& context) {
   return serve_http(options, std::move(server), std::move(models), ready, stop);
 }
 
-void add_serve_flags(CLI::App& command, ServeOptions& options) {
-  serve::OpenAiServerOptions& server = options.server;
-  command.add_option("MODEL", options.models, "Artifact or checkpoint folders, or GGUF files")
-      ->required();
-  command
-      .add_option("--alias", options.aliases,
-                  "Model names for clients, A,B,C: several names of one model, or one name per "
-                  "model\n(default: the folder's name)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  CLI::Option* host = command.add_option("--host", server.http.host,
-                                         "Address to listen on (default: this machine alone)");
-  CLI::Option* port = command.add_option("--port", server.http.port, "Port; 0: any free one")
-                          ->check(whole_numbers(0, 65535))
-                          ->capture_default_str();
-  CLI::Option* key = command.add_option(
-      "--api-key", options.key.text,
-      "Key that clients must send; all users of this machine can see it (default: "
-      "ANEMONE_API_KEY of the environment, else none is needed)");
-  CLI::Option* key_file =
-      command
-          .add_option("--api-key-file", options.key.file,
-                      "File of keys, one per line, of which clients must send one; # begins a "
-                      "comment")
-          ->excludes(key);
-  CLI::Option* allowed =
-      command
-          .add_option("--allowed-host", server.allowed_hosts,
-                      "Name that the Host header of a request may have (repeatable)")
-          ->allow_extra_args(false);
-  CLI::Option* cors =
-      command
-          .add_option("--cors", server.cors_origins,
-                      "Origin of web pages that may use the server, or * (repeatable)")
-          ->allow_extra_args(false);
-  CLI::Option* queue =
-      command
-          .add_option("--queue", server.engine.queue,
-                      "Requests that may wait; further ones are refused with status 429")
-          ->check(whole_numbers(0, 1 << 20))
-          ->capture_default_str();
-  CLI::Option* strict =
-      command.add_flag("--strict-model", server.is_strict_model,
-                       "Refuse requests of models with another name (default: a server of one\n"
-                       "model answers all with it)");
-  CLI::Option* pooling =
-      command
-          .add_option("--pooling", options.pooling,
-                      "Embeddings of requests that do not say: last (token) or mean")
-          ->capture_default_str();
-  CLI::Option* log = command
-                         .add_option("--log-format", options.log_format,
-                                     "The lines on stderr, one per request: text, json or none")
-                         ->capture_default_str();
-  CLI::Option* ready = command.add_option("--ready-file", options.ready_file,
-                                          "File to write the address to once the server listens");
-  command
-      .add_option("--parallel", options.sequences,
-                  "Texts that are made at a time (default: as many as the memory for caches\n"
-                  "takes, at most 16)")
-      ->check(whole_numbers(1, 256));
-  command
-      .add_option("--cache-memory", options.cache_mb,
-                  "Megabytes for the caches of texts, those that have ended included: a prompt\n"
-                  "that begins like one of them is not read again (default: a quarter of the\n"
-                  "memory)")
-      ->check(whole_numbers(1, std::int64_t{1} << 24));
-  command
-      .add_option("--max-tokens", server.defaults.max_tokens,
-                  "Most tokens of an answer (default: what the request says, else the context)")
-      ->check(at_least(1));
-  command
-      .add_option("--temperature", server.defaults.temperature,
-                  "Temperature of requests that set none (default: the model's)")
-      ->check(numbers(0.0, 2.0));
-  command.add_option("--seed", server.defaults.seed, "Seed of requests that set none")
-      ->check(seeds());
-  command.add_option("--chat-template-file", options.chat_template_file,
-                     "Chat template (Jinja) instead of the models' own");
-  add_check_hashes_flag(command, options.checks_hashes);
-  add_require_ane_flag(command, options.requires_ane);
-  add_draft_flags(command, options.drafts);
-  CLI::Option* socket = command.add_option(
-      "--socket", options.socket, "Serve JSON lines on a Unix socket at this path, no HTTP");
-  CLI::Option* lines = command.add_flag("--stdin", options.is_stdin,
-                                        "Serve JSON lines on stdin and stdout, no HTTP");
-  for (CLI::Option* other :
-       {host, port, key, key_file, allowed, cors, queue, strict, pooling, log, ready}) {
-    socket->excludes(other);
-    lines->excludes(other);
-  }
-  socket->excludes(lines);
-}
-
 }  // namespace
 
 void add_serve_command(CLI::App& app, Context& context) {
@@ -362,7 +252,8 @@ void add_serve_command(CLI::App& app, Context& context) {
       "  anemone serve model.anemone --host 0.0.0.0 --api-key-file key --parallel 4\n"
       "  anemone serve big.anemone small.anemone --alias big,small --port 0\n"
       "  echo '{\"prompt\": \"Once\", \"max_new\": 8}' | anemone serve model.anemone --stdin\n"
-      "  anemone serve model.anemone --socket /tmp/anemone.sock");
+      "  anemone serve model.anemone --http-socket http.sock        # HTTP on no port\n"
+      "  anemone serve model.anemone --socket lines.sock            # JSON lines");
   command->callback([options, &context] {
     context.action = [options, &context] { return run_serve(*options, context); };
   });

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <unordered_map>
 #include <utility>
 
 #include "base/descriptor.h"
@@ -17,9 +18,12 @@
 namespace anemone::cli {
 namespace {
 
+using serve::openai::ApiKey;
+using serve::openai::KeyLimits;
+
 constexpr std::size_t kMaxKeyBytes = 4096;
 constexpr std::size_t kMaxKeyFileBytes = std::size_t{1} << 20;
-constexpr std::size_t kMaxReadyBytes = 200;
+constexpr std::size_t kMaxReadyBytes = 5000;
 
 Status check_key(std::string_view key, std::string_view source) {
   if (key.empty()) return invalid_argument("[{}] expected a key, got an empty one", source);
@@ -30,9 +34,34 @@ Status check_key(std::string_view key, std::string_view source) {
   return {};
 }
 
-Result<std::vector<std::string>> keys_of_file(const std::string& path) {
+// Cuts the first word off, with the spaces and tabs behind it.
+std::string_view take_word(std::string_view& line) {
+  const std::string_view word = line.substr(0, line.find_first_of(" \t"));
+  line.remove_prefix(word.size());
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return word;
+}
+
+// Adds the key of a line. No message shows any of it: it may all be a key.
+Status add_key(std::string_view line, const std::string& path,
+               std::unordered_map<std::string, KeyLimits>& known, std::vector<ApiKey>& keys) {
+  ApiKey key;
+  key.key = take_word(line);
+  ANEMONE_RETURN_IF_ERROR(check_key(key.key, path));
+  while (!line.empty())
+    ANEMONE_RETURN_IF_ERROR(serve::openai::set_limit(take_word(line), key.limits).with(path));
+  const auto [same, is_new] = known.try_emplace(key.key, key.limits);
+  if (same->second != key.limits)
+    return invalid_argument("[{}] expected the limits that this key has further up, got others",
+                            path);
+  if (is_new) keys.push_back(std::move(key));
+  return {};
+}
+
+Result<std::vector<ApiKey>> keys_of_file(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxKeyFileBytes));
-  std::vector<std::string> keys;
+  std::unordered_map<std::string, KeyLimits> known;
+  std::vector<ApiKey> keys;
   std::size_t number = 0;
   for (std::string_view rest = text; !rest.empty();) {
     ++number;
@@ -40,10 +69,9 @@ Result<std::vector<std::string>> keys_of_file(const std::string& path) {
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     if (line.empty() || line.starts_with('#')) continue;
-    // Never the line itself: it may be a key.
-    ANEMONE_RETURN_IF_ERROR(check_key(line, path).with(fmt::format("line {}", number)));
-    keys.emplace_back(line);
+    ANEMONE_RETURN_IF_ERROR(add_key(line, path, known, keys).with(fmt::format("line {}", number)));
   }
   if (keys.empty()) return invalid_argument("[{}] expected a key per line, got none", path);
   return keys;
@@ -51,21 +79,23 @@ Result<std::vector<std::string>> keys_of_file(const std::string& path) {
 
 // Whether a file holds what ReadyFile writes.
 bool is_address_line(const std::string& text) {
-  return text.starts_with("http://") && text.find('\n') + 1 == text.size();
+  const bool is_address =
+      text.starts_with("http://") || text.starts_with("https://") || text.starts_with("unix:");
+  return is_address && text.find('\n') + 1 == text.size();
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> read_api_keys(const ApiKeySource& source) {
+Result<std::vector<ApiKey>> read_api_keys(const ApiKeySource& source) {
   if (!source.file.empty()) return keys_of_file(source.file);
   std::string key = source.text;
   if (key.empty()) {
     const char* variable = std::getenv("ANEMONE_API_KEY");
-    if (variable == nullptr) return std::vector<std::string>();
+    if (variable == nullptr) return std::vector<ApiKey>();
     key = variable;
   }
   ANEMONE_RETURN_IF_ERROR(check_key(key, source.text.empty() ? "ANEMONE_API_KEY" : "--api-key"));
-  return std::vector<std::string>{std::move(key)};
+  return std::vector<ApiKey>{{std::move(key)}};
 }
 
 Result<ReadyFile> ReadyFile::prepare(const std::string& path) {

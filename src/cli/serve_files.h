@@ -7,19 +7,24 @@
 #include <string>
 #include <vector>
 
+#include "serve/openai/key_limits.h"
+
 namespace anemone::cli {
 
 // Sources of the keys of a server: --api-key, --api-key-file, the environment. An empty text means
 // "not given", since no flag takes an empty value (command.h).
 struct ApiKeySource {
   std::string text;  // of the command line, which all users of the machine can see
-  std::string file;  // a key per line; lines that begin with # and empty ones are skipped
+  // A key per line, and its limits behind it ("KEY concurrency=4 rate=60/min"); lines that begin
+  // with # and empty ones are skipped.
+  std::string file;
 };
 
 // The keys, from what was given, else the one of ANEMONE_API_KEY; none when there is none of these.
 // kInvalidArgument for a key that is empty or has other characters than visible ASCII, since no
-// client could send it, and for a file without a key.
-Result<std::vector<std::string>> read_api_keys(const ApiKeySource& source);
+// client could send it, for a file without a key, for limits that are none and for a key that has
+// two kinds of limits. Messages name lines by their number and show nothing of them.
+Result<std::vector<serve::openai::ApiKey>> read_api_keys(const ApiKeySource& source);
 
 // The file that holds the address of a server for as long as it runs. No other file is replaced or
 // removed. Single-thread.

@@ -24,6 +24,7 @@ openai::AccessOptions access_options(const OpenAiServerOptions& options) {
   openai::AccessOptions out;
   out.api_keys = options.api_keys;
   out.cors_origins = options.cors_origins;
+  out.is_https = options.http.tls != nullptr;
   const bool is_local = is_loopback(options.http.host);
   // A page that has its own name point here does not know the key.
   if (!is_local && !options.api_keys.empty() && options.allowed_hosts.empty()) return out;

@@ -14,6 +14,7 @@
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/http/server.h"
+#include "serve/openai/key_limits.h"
 #include "serve/request_log.h"
 #include "serve/served_model.h"
 
@@ -21,7 +22,7 @@ namespace anemone::serve {
 
 struct OpenAiServerOptions {
   HttpOptions http;
-  std::vector<std::string> api_keys;  // any of them will do; none: no key is needed
+  std::vector<openai::ApiKey> api_keys;  // any of them will do; none: no key is needed
   std::vector<std::string> cors_origins;
   // Names that clients may know the server by, besides addresses, localhost and http.host. If there
   // are none but a key is set, all names are allowed.
@@ -41,8 +42,8 @@ struct OpenAiServerOptions {
 // Models behind HTTP with the OpenAI API: what `anemone serve` is. Thread-safe.
 class OpenAiServer {
  public:
-  // Listens from here on, and says that it is loading until it has models. kIo when the address
-  // cannot be had.
+  // Listens from here on, and says that it is loading until it has models. The errors are those of
+  // HttpServer::start().
   static Result<std::unique_ptr<OpenAiServer>> listen(const OpenAiServerOptions& options);
   // Serves these models from here on; once.
   void serve(ModelSet models, const engine::EngineOptions& engine);
@@ -54,7 +55,7 @@ class OpenAiServer {
   OpenAiServer(const OpenAiServer&) = delete;
   OpenAiServer& operator=(const OpenAiServer&) = delete;
 
-  std::string url() const;  // "http://127.0.0.1:8080"
+  std::string url() const;  // as that of HttpServer
   std::uint16_t port() const;
   // All zero before serve().
   engine::Engine::Counts counts() const;

@@ -39,9 +39,11 @@ class ServeProcess {
     std::filesystem::remove(ready);  // of a server that did not end in order
     pid_ = ::fork();
     if (pid_ == 0) {
-      std::vector<std::string> arguments = {ANEMONE_BINARY, "serve", model,     "--port", "0",
-                                            "--ready-file", ready,   "--alias", "one,two"};
+      std::vector<std::string> arguments = {ANEMONE_BINARY, "serve",   model,    "--ready-file",
+                                            ready,          "--alias", "one,two"};
       arguments.insert(arguments.end(), more.begin(), more.end());
+      if (std::ranges::find(more, "--http-socket") == more.end())
+        arguments.insert(arguments.end(), {"--port", "0"});
       std::istringstream flags(ANEMONE_FLAGS);
       for (std::string flag; flags >> flag;) arguments.push_back(flag);
       std::vector<char*> pointers;
@@ -53,12 +55,12 @@ class ServeProcess {
       ::_exit(127);
     }
     const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (port_ == 0 && std::chrono::steady_clock::now() < end) {
-      const std::string url = contents(ready);
-      if (const auto colon = url.rfind(':'); url.ends_with('\n'))
-        port_ = static_cast<std::uint16_t>(std::stoi(url.substr(colon + 1)));
+    while (!url_.ends_with('\n') && std::chrono::steady_clock::now() < end) {
+      url_ = contents(ready);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+    if (url_.starts_with("http"))
+      port_ = static_cast<std::uint16_t>(std::stoi(url_.substr(url_.rfind(':') + 1)));
   }
   ~ServeProcess() {
     if (pid_ <= 0) return;
@@ -69,6 +71,7 @@ class ServeProcess {
   ServeProcess& operator=(const ServeProcess&) = delete;
 
   std::uint16_t port() const { return port_; }
+  const std::string& url() const { return url_; }  // with the end of the line
   void signal(int number) const { ::kill(pid_, number); }
   // The exit code; -1 when a signal ended it.
   int wait() {
@@ -79,6 +82,7 @@ class ServeProcess {
 
  private:
   pid_t pid_ = -1;
+  std::string url_;
   std::uint16_t port_ = 0;
 };
 
@@ -160,6 +164,23 @@ TEST_F(ServeCommand, ServesUntilItIsTold) {
   }
 }
 
+TEST_F(ServeCommand, ServesHttpOnAUnixSocket) {
+  const anemone::testing::TemporaryFolder folder;
+  const std::string path = folder.file("http.sock");
+  // The socket of a server that was killed is taken over.
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    ServeProcess server(model(), ready(), {"--http-socket", path});
+    EXPECT_EQ(server.url(), "unix:" + path + "\n");
+    HttpClient client(path);
+    ASSERT_TRUE(client.send(post_text("/v1/completions", R"({"prompt": "x", "max_tokens": 2})")));
+    EXPECT_EQ(client.receive().status, 200);
+    server.signal(signal);
+    EXPECT_EQ(server.wait(), signal == SIGKILL ? -1 : 0);
+    EXPECT_EQ(std::filesystem::exists(path), signal == SIGKILL);
+  }
+  EXPECT_FALSE(std::filesystem::exists(ready()));
+}
+
 TEST_F(ServeCommand, LetsAStreamEndAfterTheFirstSignal) {
   ServeProcess server(model(), ready());
   HttpClient client(server.port());
@@ -196,6 +217,10 @@ TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
   std::ofstream(folder.file("key")) << "# clients\nof-the-file\r\n\nof-another-client\n";
   std::ofstream(folder.file("none")) << "# no keys\n\n";
   std::ofstream(folder.file("bad")) << "good\nis no key\n";
+  std::ofstream(folder.file("rate")) << "good rate=5/min\n# ...\nis-no-key rate=fast\n";
+  std::ofstream(folder.file("name")) << "good\n\nis-no-key speed=9 \n";
+  std::ofstream(folder.file("two")) << "is-no-key\nis-no-key concurrency=1\n";
+  std::ofstream(folder.file("limits")) << "fast\nslow\tconcurrency=4  rate=1/h \nfast\n";
   ::setenv("ANEMONE_API_KEY", "of-the-environment", 1);
   {
     const ServeProcess server(model(), ready());
@@ -210,16 +235,37 @@ TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
     EXPECT_EQ(status_with(server, "of-the-environment"), 401);
   }
   {
+    const ServeProcess server(model(), ready(), {"--api-key-file", folder.file("limits")});
+    const auto post = [&](const std::string& key) {
+      return fetch(server.port(),
+                   post_text("/v1/completions", R"({"prompt": "x", "max_tokens": 1})",
+                             "X-Api-Key: " + key + "\r\n"))
+          .status;
+    };
+    EXPECT_EQ(post("slow"), 200);
+    EXPECT_EQ(post("slow"), 429);
+    EXPECT_EQ(status_with(server, "slow"), 200) << "what is only told is not counted";
+    EXPECT_EQ(post("fast"), 200);
+    EXPECT_EQ(post("fast"), 200);
+  }
+  {
     const ServeProcess server(model(), ready(), {"--api-key", "of-the-line"});
     EXPECT_EQ(status_with(server, "of-the-line"), 200);
     EXPECT_EQ(status_with(server, "of-the-environment"), 401);
   }
   ::setenv("ANEMONE_API_KEY", "", 1);
   EXPECT_EQ(serve("--port 0").code, 2) << "empty is no key";
-  for (const char* name : {"none", "bad"}) {
+  const std::vector<std::pair<const char*, const char*>> files = {{"none", "a key per line"},
+                                                                  {"bad", "line 2"},
+                                                                  {"rate", "line 3"},
+                                                                  {"name", "line 3"},
+                                                                  {"two", "line 2"}};
+  for (const auto& [name, part] : files) {
     const Outcome outcome = serve("--port 0 --api-key-file '" + folder.file(name) + "'");
     EXPECT_EQ(outcome.code, 2) << outcome.err;
-    EXPECT_EQ(outcome.err.find("is no key"), std::string::npos) << "a key is not shown";
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+    for (const char* shown : {"no key", "no-key", "fast", "speed"})
+      EXPECT_EQ(outcome.err.find(shown), std::string::npos) << "a key is not shown";
   }
   EXPECT_EQ(serve("--stdin").code, 0) << "which only HTTP has";
   ::unsetenv("ANEMONE_API_KEY");
@@ -359,6 +405,19 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   refused(serve("--stdin --port 1"), 2, "--port");
   refused(serve("--stdin --socket x"), 2, "--stdin");
   refused(serve("--socket x --api-key y"), 2, "--api-key");
+  refused(serve("--http-socket x --port 1"), 2, "--port");
+  refused(serve("--http-socket x --host y"), 2, "--host");
+  refused(serve("--http-socket x --socket y"), 2, "--http-socket");
+  refused(serve("--http-socket x --stdin"), 2, "--http-socket");
+  refused(serve("--http-socket x --tls-cert y --tls-key z"), 2, "--http-socket");
+  refused(serve("--tls-cert x"), 2, "--tls-key");
+  refused(serve("--tls-key x"), 2, "--tls-cert");
+  refused(serve("--socket x --tls-cert y --tls-key z"), 2, "--socket");
+  refused(serve("--tls-cert /nonexistent --tls-key y"), 5, "/nonexistent");
+  refused(serve("--tls-cert '" + model() + "/manifest.json' --tls-key y"), 3, "manifest.json");
+  refused(serve("--http-socket ''"), 2, "--http-socket");
+  refused(serve("--http-socket " + std::string(200, 'x')), 2, "socket");
+  refused(serve("--http-socket /nonexistent/s"), 5, "/nonexistent/s");
   refused(serve("--port 70000"), 2, "--port");
   refused(serve("--parallel 0"), 2, "--parallel");
   refused(serve("--temperature 3"), 2, "--temperature");

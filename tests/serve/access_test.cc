@@ -19,7 +19,7 @@ constexpr const char* kCompletionsPath = "/v1/completions";
 
 TEST(ServerKey, IsNeededForAllButHealth) {
   OpenAiServerOptions options;
-  options.api_keys = {"secret"};
+  options.api_keys = {{"secret"}};
   TestServer server(options);
   const auto status = [&](const std::string& path, const std::string& headers) {
     return fetch(server.port(), get_text(path, headers)).status;
@@ -93,7 +93,7 @@ TEST(ServerHost, IsCheckedOnANetworkWithoutAKeyToo) {
   options.allowed_hosts = {"server.example"};
   EXPECT_EQ(status_for("server.example:8080", options), 200);
   EXPECT_EQ(status_for("evil.com", options), 403);
-  options.api_keys = {"secret"};
+  options.api_keys = {{"secret"}};
   const std::string key = "Authorization: Bearer secret\r\n";
   EXPECT_EQ(status_for("evil.com", options, key), 403) << "names were given";
   options.allowed_hosts.clear();
@@ -103,7 +103,7 @@ TEST(ServerHost, IsCheckedOnANetworkWithoutAKeyToo) {
 
 TEST(ServerKey, IsCheckedBeforeTheBodyIsRead) {
   OpenAiServerOptions options;
-  options.api_keys = {"secret"};
+  options.api_keys = {{"secret"}};
   TestServer server(options);
   const auto head = [&](const std::string& more) {
     HttpClient client(server.port());

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace anemone::serve::testing {
@@ -25,13 +26,24 @@ std::string Answer::header(std::string_view name) const {
 }
 
 HttpClient::HttpClient(std::uint16_t port) {
-  std::signal(SIGPIPE, SIG_IGN);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  fd_ = ::socket(AF_INET, SOCK_STREAM, 0);
-  if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) close();
+  connect(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+HttpClient::HttpClient(const std::string& socket_path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  connect(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+void HttpClient::connect(const sockaddr* address, socklen_t size) {
+  std::signal(SIGPIPE, SIG_IGN);
+  fd_ = ::socket(address->sa_family, SOCK_STREAM, 0);
+  if (::connect(fd_, address, size) != 0) close();
 }
 
 HttpClient::~HttpClient() {
@@ -43,15 +55,26 @@ void HttpClient::close() {
   fd_ = -1;
 }
 
+void HttpClient::end_sending() {
+  ::shutdown(fd_, SHUT_WR);
+}
+
 void HttpClient::reset() {
   const linger at_once = {1, 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
   close();
 }
 
+ssize_t HttpClient::read_socket(char* data, std::size_t size) {
+  return ::read(fd_, data, size);
+}
+ssize_t HttpClient::write_socket(const char* data, std::size_t size) {
+  return ::write(fd_, data, size);
+}
+
 bool HttpClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
+    const ssize_t count = write_socket(bytes.data(), bytes.size());
     if (count <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -62,7 +85,7 @@ bool HttpClient::read_more() {
   pollfd wait = {fd_, POLLIN, 0};
   if (fd_ < 0 || ::poll(&wait, 1, kPatienceMs) <= 0) return false;
   std::array<char, 16 * 1024> chunk;
-  const ssize_t count = ::read(fd_, chunk.data(), chunk.size());
+  const ssize_t count = read_socket(chunk.data(), chunk.size());
   if (count <= 0) return false;
   buffer_.append(chunk.data(), static_cast<std::size_t>(count));
   return true;
@@ -96,7 +119,7 @@ bool HttpClient::is_closed_by_server() {
   pollfd wait = {fd_, POLLIN, 0};
   if (::poll(&wait, 1, kPatienceMs) <= 0) return false;
   char byte = 0;
-  return ::read(fd_, &byte, 1) <= 0;
+  return read_socket(&byte, 1) <= 0;
 }
 
 Answer HttpClient::receive(bool is_head) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/socket.h>
+#include <sys/types.h>
 #include <vector>
 
 #include "serve/http/message.h"
@@ -26,7 +28,8 @@ struct Answer {
 class HttpClient {
  public:
   explicit HttpClient(std::uint16_t port);
-  ~HttpClient();
+  explicit HttpClient(const std::string& socket_path);  // of a Unix socket
+  virtual ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
@@ -39,11 +42,20 @@ class HttpClient {
   bool wait_for(std::string_view text);
   // Whether the server closes, without another byte.
   bool is_closed_by_server();
+  // The server reads the end; its answer can still come.
+  void end_sending();
   void close();
   // Ends with a reset, so that a server that writes notices at once.
   void reset();
 
+ protected:
+  int descriptor() const { return fd_; }
+
  private:
+  // One read or write of the socket, as those of POSIX.
+  virtual ssize_t read_socket(char* data, std::size_t size);
+  virtual ssize_t write_socket(const char* data, std::size_t size);
+  void connect(const sockaddr* address, socklen_t size);
   bool read_more();
   bool read_line(std::string& line);
   bool read_bytes(std::size_t count, std::string& out);

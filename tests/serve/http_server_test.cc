@@ -26,7 +26,7 @@ using testing::post_text;
 // What it does is in the path.
 class PathHandler : public HttpHandler {
  public:
-  std::optional<HttpResponse> answer_head(const HttpRequest& head) override {
+  std::optional<HttpResponse> answer_head(HttpRequest& head) override {
     if (head.path() == "/head/bad_alloc") throw std::bad_alloc();
     if (head.path() == "/head/error") throw std::runtime_error("head");
     if (head.path() == "/refused") return HttpResponse{401, {}, "no"};

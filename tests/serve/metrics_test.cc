@@ -94,7 +94,7 @@ TEST(ServerMetrics, CountTokensTimesAndEnds) {
 
 TEST(ServerMetrics, NeedAKey) {
   OpenAiServerOptions options;
-  options.api_keys = {"secret"};
+  options.api_keys = {{"secret"}};
   TestServer server(options);
   EXPECT_EQ(fetch(server.port(), get_text("/metrics")).status, 401);
   EXPECT_EQ(fetch(server.port(), get_text("/metrics", "Authorization: Bearer secret\r\n")).status,

@@ -72,7 +72,7 @@ TEST(Routes, RefuseOtherMethodsAndSayWhichTheyHave) {
 TEST(LoadingServer, SaysThatItIsLoading) {
   OpenAiServerOptions options;
   options.http.port = 0;
-  options.api_keys = {"secret"};
+  options.api_keys = {{"secret"}};
   const std::string key = "X-Api-Key: secret\r\n";
   const auto server = OpenAiServer::listen(options);
   ASSERT_TRUE(server.ok()) << server.status().message();
@@ -111,7 +111,7 @@ TEST(ServedModelName, IsAnyOneUnlessItIsStrict) {
 
 TEST(ServerKeys, AreAsGoodAsEachOther) {
   OpenAiServerOptions options;
-  options.api_keys = {"first", "second"};
+  options.api_keys = {{"first"}, {"second"}};
   TestServer server(options);
   const auto status = [&](const std::string& key) {
     return fetch(server.port(), get_text("/v1/models", "X-Api-Key: " + key + "\r\n")).status;

@@ -3,7 +3,6 @@
 // sends.
 #include "serve/http/connection.h"
 
-#include <boost/asio/buffer.hpp>
 #include <utility>
 
 namespace anemone::serve {
@@ -20,26 +19,37 @@ constexpr const char* kTooManyBodies =
 
 }  // namespace
 
-Connection::Connection(tcp::socket socket, const Peer& peer, const Owner& owner)
-    : socket_(std::move(socket)),
+Connection::Connection(std::shared_ptr<Transport> transport, const Peer& peer, const Owner& owner)
+    : transport_(std::move(transport)),
       owner_(owner),
       registration_(peer),
       timer_(owner.io),
-      parser_(owner.options.limits) {
-  AsioError ignored;
-  // A token must not wait for the next one.
-  socket_.set_option(tcp::no_delay(true), ignored);
-}
+      parser_(owner.options.limits) {}
 
 void Connection::start() {
+  if (transport_->needs_handshake()) {
+    enter(State::kHandshaking);
+    arm_timer(owner_.options.handshake_timeout, [this] { close(); });
+    return transport_->handshake(shared_from_this());
+  }
   enter(State::kReading);
   parse();
+}
+
+void Connection::handshake_done(const AsioError& error) noexcept {
+  guarded([&] {
+    if (state_ == State::kClosed) return;
+    if (error) return close();
+    enter(State::kReading);
+    parse();
+  });
 }
 
 void Connection::enter(State state) {
   state_ = state;
   since_ = std::chrono::steady_clock::now();
   switch (state) {
+    case State::kHandshaking:
     case State::kReading:
     case State::kLingering:
       return enter_phase(Phase::kWaiting);
@@ -62,11 +72,12 @@ void Connection::enter_phase(Phase phase) {
 
 void Connection::finish_soon() {
   is_last_ = true;
+  if (state_ == State::kHandshaking) return close();
   if (state_ != State::kReading) return;
   if (is_in_request_)
     refuse(503, "[server] is stopping");
   else
-    close();
+    close_in_order();
 }
 
 std::optional<std::chrono::steady_clock::duration> Connection::body_age() const {
@@ -84,11 +95,14 @@ void Connection::evict() {
     keep_alive_ = is_head_ = false;
     const HttpResponse response =
         owner_.handler.refuse(408, "[request] took too long to arrive while others were waiting");
-    const std::string text = head_text(response, /*is_stream=*/false) + response.body;
-    AsioError ignored;
-    socket_.non_blocking(true, ignored);
-    socket_.write_some(asio::buffer(text), ignored);
+    transport_->write_at_once(head_text(response, /*is_stream=*/false) + response.body);
   }
+  close();
+}
+
+// So that the client sees an end and no cut.
+void Connection::close_in_order() {
+  if (sending_.empty()) transport_->end_sending();
   close();
 }
 
@@ -110,11 +124,11 @@ void Connection::close() noexcept {
   state_ = State::kClosed;
   AsioError ignored;
   timer_.cancel(ignored);
-  socket_.shutdown(tcp::socket::shutdown_both, ignored);
-  socket_.close(ignored);
+  transport_->close();
   has_peer_ = false;
   current_ = 0;
   body_lease_.release();
+  parser_.head().admission.reset();
   owner_.limits.leave(registration_);
   owner_.on_close(this);
   tell_handler();
@@ -144,10 +158,11 @@ void Connection::read() {
   if (is_reading_ || !has_peer_ || state_ == State::kClosed) return;
   if (state_ != State::kReading && state_ != State::kLingering && in_.size() >= kMaxAhead) return;
   is_reading_ = true;
-  socket_.async_read_some(asio::buffer(chunk_),
-                          [self = shared_from_this()](const AsioError& error, std::size_t bytes) {
-                            self->guarded([&] { self->on_read(error, bytes); });
-                          });
+  transport_->read_some(chunk_, shared_from_this());
+}
+
+void Connection::read_done(const AsioError& error, std::size_t bytes) noexcept {
+  guarded([&] { on_read(error, bytes); });
 }
 
 void Connection::on_read(const AsioError& error, std::size_t bytes) {
@@ -183,8 +198,8 @@ void Connection::parse() {
   }
   if (!has_peer_) return close();
   if (!parser_.has_started() && in_.empty()) {
-    if (is_last_) return close();
-    arm_timer(owner_.options.idle_timeout, [this] { close(); });
+    if (is_last_) return close_in_order();
+    arm_timer(owner_.options.idle_timeout, [this] { close_in_order(); });
   } else if (!std::exchange(is_in_request_, true)) {
     since_ = std::chrono::steady_clock::now();
     arm_timer(owner_.options.request_timeout,
@@ -196,7 +211,7 @@ void Connection::parse() {
 
 // The header is there: whether the rest of the request is wanted. If not, it is answered.
 bool Connection::admit() {
-  const HttpRequest& head = parser_.head();
+  HttpRequest& head = parser_.head();
   keep_alive_ = head.keep_alive && !is_last_;
   is_head_ = head.method == "HEAD";
   version_ = head.version;
@@ -263,6 +278,7 @@ void Connection::refuse(int status, std::string_view reason) {
   current_ = 0;
   tell_handler();
   body_lease_.release();
+  parser_.head().admission.reset();
   const HttpResponse response = owner_.handler.refuse(status, reason);
   enter(State::kFlushing);
   answer(response);

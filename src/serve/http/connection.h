@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
@@ -14,20 +13,18 @@
 #include <optional>
 #include <string>
 
+#include "serve/http/asio_types.h"
 #include "serve/http/byte_bound.h"
 #include "serve/http/connection_limits.h"
 #include "serve/http/exchange.h"
 #include "serve/http/message.h"
 #include "serve/http/request_parser.h"
 #include "serve/http/server.h"
+#include "serve/http/transport.h"
 
 namespace anemone::serve {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using AsioError = boost::system::error_code;
-
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection : public TransportUser, public std::enable_shared_from_this<Connection> {
  public:
   // What a connection needs from the server, which outlives it.
   struct Owner {
@@ -44,7 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void(Connection*)> on_close;
   };
 
-  Connection(tcp::socket socket, const Peer& peer, const Owner& owner);
+  Connection(std::shared_ptr<Transport> transport, const Peer& peer, const Owner& owner);
 
   // Takes a place; another connection may be closed for it.
   void start();
@@ -83,12 +80,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void end_stream(std::uint64_t exchange, const std::string& piece);
   void abandon(std::uint64_t exchange);
 
+  void handshake_done(const AsioError& error) noexcept override;
+  void read_done(const AsioError& error, std::size_t bytes) noexcept override;
+  void write_done(const AsioError& error) noexcept override;
+
  private:
   enum class State {
-    kReading,    // waiting for a request, or in the middle of one
-    kHandling,   // the handler has it
-    kFlushing,   // the answer is complete and being sent
-    kLingering,  // everything is sent; the rest of what the client says is thrown away
+    kHandshaking,  // before anything else, where the transport needs it
+    kReading,      // waiting for a request, or in the middle of one
+    kHandling,     // the handler has it
+    kFlushing,     // the answer is complete and being sent
+    kLingering,    // everything is sent; the rest of what the client says is thrown away
     kClosed,
   };
 
@@ -111,10 +113,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_flushed();
   void finish();
   void linger();
+  void close_in_order();
   void arm_timer(std::chrono::milliseconds time, std::function<void()> action);
   bool is_current(std::uint64_t exchange) const;
 
-  tcp::socket socket_;
+  const std::shared_ptr<Transport> transport_;
   const Owner& owner_;
   ConnectionLimits<Connection>::Registration registration_;
   asio::steady_timer timer_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The half of a connection that sends: whole answers, streams, and what follows when all is sent.
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/write.hpp>
 #include <fmt/format.h>
 #include <utility>
 
@@ -111,10 +109,11 @@ void Connection::flush() {
   sending_pieces_ = std::exchange(out_pieces_, std::size_t{0});
   sending_since_ = std::chrono::steady_clock::now();
   if (state_ != State::kReading) arm_timer(owner_.options.write_timeout, [this] { close(); });
-  asio::async_write(socket_, asio::buffer(sending_),
-                    [self = shared_from_this()](const AsioError& error, std::size_t /*bytes*/) {
-                      self->guarded([&] { self->on_sent(error); });
-                    });
+  transport_->write(sending_, shared_from_this());
+}
+
+void Connection::write_done(const AsioError& error) noexcept {
+  guarded([&] { on_sent(error); });
 }
 
 void Connection::on_sent(const AsioError& error) {
@@ -131,7 +130,7 @@ void Connection::on_flushed() {
   timer_.cancel();
   ++timer_round_;
   if (state_ != State::kFlushing) return;
-  if (is_last_ && !was_refused_) return close();  // the server waits for it
+  if (is_last_ && !was_refused_) return close_in_order();  // the server waits for it
   if (!keep_alive_ || is_last_) return linger();
   enter(State::kReading);
   parse();
@@ -140,8 +139,7 @@ void Connection::on_flushed() {
 void Connection::linger() {
   if (!has_peer_) return close();
   enter(State::kLingering);
-  AsioError ignored;
-  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  transport_->end_sending();
   arm_timer(kLingerTime, [this] { close(); });
   read();
 }

@@ -28,6 +28,8 @@ struct HttpRequest {
   HeaderList headers;
   std::string body;
   ByteBound::Lease body_lease;  // of what all bodies may hold together
+  // What HttpHandler::answer_head() took for the request, if anything; given back with it.
+  std::shared_ptr<void> admission;
 
   // The value of the first header of this name, in any case; nullptr when there is none.
   const std::string* header(std::string_view name) const;
@@ -103,8 +105,8 @@ class HttpHandler {
   // Called when the header of a request is there, before any of its body is read, on the thread
   // that moves all bytes: must take no time to speak of and not block. The answer, when that needs
   // no body (an error, a path that only tells something); nullopt when handle() is to have the
-  // request with its body.
-  virtual std::optional<HttpResponse> answer_head(const HttpRequest& head) = 0;
+  // request with its body, and then `head.admission` may be set.
+  virtual std::optional<HttpResponse> answer_head(HttpRequest& head) = 0;
   // The whole of a request that answer_head() let through, on any of several threads at a time.
   virtual void handle(HttpRequest request, std::shared_ptr<Responder> responder) = 0;
   // The answer to what is no request, breaks a limit or has failed: `status` is 400, 408, 413, 429,

@@ -143,7 +143,7 @@ RequestParser::State RequestParser::state() const {
 bool RequestParser::has_started() const {
   return impl_->got_some();
 }
-const HttpRequest& RequestParser::head() const {
+HttpRequest& RequestParser::head() {
   return impl_->request;
 }
 bool RequestParser::has_body() const {

@@ -45,7 +45,7 @@ class RequestParser {
 
   // kHeader: the request without its body, whether it has one, and whether the client waits for
   // "100 Continue" before it sends that.
-  const HttpRequest& head() const;
+  HttpRequest& head();
   bool has_body() const;
   bool wants_continue() const;
   // kHeader to kNeedsMore, or to kDone when there is no body.

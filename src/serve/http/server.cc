@@ -6,18 +6,19 @@
 #include <boost/asio/post.hpp>
 #include <condition_variable>
 #include <exception>
-#include <fmt/format.h>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
-#include "base/error.h"
 #include "serve/http/byte_bound.h"
 #include "serve/http/connection.h"
 #include "serve/http/connection_limits.h"
 #include "serve/http/handler_pool.h"
+#include "serve/http/listener.h"
+#include "serve/http/tls_transport.h"
+#include "serve/http/transport.h"
 
 namespace anemone::serve {
 namespace {
@@ -27,30 +28,6 @@ constexpr std::chrono::milliseconds kAcceptPause{100};
 // How often connections are looked through for those whose request was dropped.
 // A body that takes longer may be dropped when the bodies of others find no room.
 constexpr std::chrono::milliseconds kSlowBody{2'000};
-
-Result<tcp::endpoint> resolve_endpoint(asio::io_context& io, const HttpOptions& options) {
-  if (options.host.empty()) return invalid_argument("[--host] expected an address, got none");
-  AsioError error;
-  const auto address = asio::ip::make_address(options.host, error);
-  if (!error) return tcp::endpoint(address, options.port);
-  tcp::resolver resolver(io);
-  const auto found = resolver.resolve(options.host, std::to_string(options.port), error);
-  if (error || found.begin() == found.end())
-    return invalid_argument("[--host] expected an address of this machine, got \"{}\" ({})",
-                            options.host, error.message());
-  return found.begin()->endpoint();
-}
-
-Peer peer_of(const asio::ip::address& address) {
-  Peer peer = {};
-  const auto all = address.is_v6()
-                       ? address.to_v6().to_bytes()
-                       : asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
-  // The first half of an address of IPv6 names the network, the second is free for its user.
-  const bool is_whole = address.is_v4() || address.to_v6().is_v4_mapped();
-  std::copy_n(all.begin(), is_whole ? all.size() : all.size() / 2, peer.begin());
-  return peer;
-}
 
 }  // namespace
 
@@ -76,7 +53,7 @@ class HttpServer::Impl {
                  connections_.erase(connection);
                  count();
                }},
-        acceptor_(io_),
+        listener_(io_),
         retry_(io_),
         sweep_(io_),
         work_(asio::make_work_guard(io_)),
@@ -84,7 +61,7 @@ class HttpServer::Impl {
 
   ~Impl() {
     asio::post(io_, [this] {
-      close_acceptor();
+      listener_.close();
       close_all();
     });
     handlers_.reset();
@@ -96,27 +73,18 @@ class HttpServer::Impl {
   }
 
   Status listen() {
-    ANEMONE_ASSIGN_OR_RETURN(const tcp::endpoint endpoint, resolve_endpoint(io_, options_));
-    AsioError error;
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (!error) local_ = acceptor_.local_endpoint(error);
-    if (error)
-      return io_error("[{}:{}] cannot listen: {}", options_.host, options_.port, error.message());
+    ANEMONE_RETURN_IF_ERROR(listener_.open(options_));
     accept();
     sweep();
     thread_ = std::thread([this] { run(); });
     return {};
   }
 
-  std::uint16_t port() const { return local_.port(); }
+  std::uint16_t port() const { return listener_.port(); }
 
   std::string url() const {
-    const std::string address = local_.address().to_string();
-    return local_.address().is_v6() ? fmt::format("http://[{}]:{}", address, port())
-                                    : fmt::format("http://{}:{}", address, port());
+    if (!options_.socket_path.empty()) return "unix:" + listener_.address();
+    return (options_.tls == nullptr ? "http://" : "https://") + listener_.address();
   }
 
   std::size_t connections() const {
@@ -127,7 +95,7 @@ class HttpServer::Impl {
   void stop_accepting() {
     handlers_->stop();
     asio::post(io_, [this] {
-      close_acceptor();
+      listener_.close();
       // A copy: closing takes connections out of the table.
       for (const auto& entry : std::unordered_map(connections_)) {
         Connection& connection = *entry.second;
@@ -147,7 +115,7 @@ class HttpServer::Impl {
   void run() noexcept {
     while (!io_.stopped()) {
       try {
-        if (!is_accepting_ && acceptor_.is_open()) accept();
+        if (!is_accepting_ && listener_.is_open()) accept();
         if (!is_sweeping_) sweep();
         io_.run();
       } catch (...) {
@@ -156,20 +124,16 @@ class HttpServer::Impl {
     }
   }
 
-  void close_acceptor() {
-    AsioError ignored;
-    acceptor_.close(ignored);
-  }
   void close_all() {
     for (const auto& [key, connection] : std::unordered_map(connections_)) connection->close();
   }
 
   void accept() {
-    acceptor_.async_accept(client_, [this](const AsioError& error, tcp::socket socket) {
+    listener_.accept([this](const AsioError& error, StreamSocket socket, const Peer& peer) {
       is_accepting_ = false;
-      if (!acceptor_.is_open()) return;
+      if (!listener_.is_open()) return;
       if (!error) {
-        welcome(std::move(socket), peer_of(client_.address()));
+        welcome(std::move(socket), peer);
         return accept();
       }
       // Accept fails, for example, when there is no descriptor left.
@@ -177,7 +141,7 @@ class HttpServer::Impl {
       retry_.expires_after(kAcceptPause);
       retry_.async_wait([this](const AsioError& stopped) {
         is_accepting_ = false;
-        if (!stopped && acceptor_.is_open()) accept();
+        if (!stopped && listener_.is_open()) accept();
       });
       is_accepting_ = true;
     });
@@ -198,8 +162,11 @@ class HttpServer::Impl {
     is_sweeping_ = true;
   }
 
-  void welcome(tcp::socket socket, const Peer& peer) {
-    const auto connection = std::make_shared<Connection>(std::move(socket), peer, owner_);
+  void welcome(StreamSocket socket, const Peer& peer) {
+    auto transport = options_.tls == nullptr ? make_plain_transport(std::move(socket))
+                                             : make_tls_transport(std::move(socket), *options_.tls);
+    if (transport == nullptr) return;  // no memory
+    const auto connection = std::make_shared<Connection>(std::move(transport), peer, owner_);
     connections_.emplace(connection.get(), connection);
     connection->guarded([&] { connection->start(); });
     count();
@@ -238,7 +205,7 @@ class HttpServer::Impl {
   ConnectionLimits<Connection> limits_;
   const Connection::Owner owner_;
   asio::io_context io_;
-  tcp::acceptor acceptor_;
+  Listener listener_;
   asio::steady_timer retry_;
   asio::steady_timer sweep_;
   bool is_accepting_ = false;
@@ -246,8 +213,6 @@ class HttpServer::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::optional<HandlerPool> handlers_;
   std::thread thread_;
-  tcp::endpoint local_;
-  tcp::endpoint client_;  // of the connection that is being accepted
   // Used by the io thread only.
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
 

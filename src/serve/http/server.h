@@ -11,12 +11,17 @@
 
 #include "serve/http/message.h"
 #include "serve/http/request_parser.h"
+#include "serve/http/tls_context.h"
 
 namespace anemone::serve {
 
 struct HttpOptions {
   std::string host = "127.0.0.1";  // an address or a name
   std::uint16_t port = 8080;       // 0: any free one
+  // Not empty: a Unix socket at this path in place of host and port (serve/socket_file.h).
+  std::string socket_path;
+  // Not null: the server speaks TLS, and nothing else.
+  std::shared_ptr<const TlsContext> tls;
   RequestLimits limits;
   // Connections that wait for a request, as many whose body comes, and as many whose answer is
   // being sent. A new one always finds a place: of the client who has most, the one that has been
@@ -31,6 +36,8 @@ struct HttpOptions {
   // Threads that call HttpHandler::handle(), and requests that wait for them.
   int handler_threads = 2;
   std::size_t handler_queue = 64;
+  // A connection with TLS must be set up this long after it was accepted.
+  std::chrono::milliseconds handshake_timeout{10'000};
   // Each request must be complete this long after its first byte.
   std::chrono::milliseconds request_timeout{60'000};
   // How long a connection may stay without a request, and how long the client may take to accept
@@ -47,7 +54,8 @@ struct HttpOptions {
 // the others: what answer_head() answers is answered at once. Thread-safe.
 class HttpServer {
  public:
-  // Listens from here on; the handler outlives the server. kIo when the address cannot be had.
+  // Listens from here on; the handler outlives the server. kIo when the address cannot be had, and
+  // the errors of SocketFile::listen().
   static Result<std::unique_ptr<HttpServer>> start(const HttpOptions& options,
                                                    HttpHandler& handler);
   // Closes all connections; handler calls in progress are told and waited for.
@@ -55,13 +63,14 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  std::uint16_t port() const;
-  // "http://127.0.0.1:8080".
+  std::uint16_t port() const;  // 0 on a Unix socket
+  // "http://127.0.0.1:8080", "https://..." with TLS; "unix:/run/models.sock", with the whole path.
   std::string url() const;
   std::size_t connections() const;
 
-  // No new connections; those without a request close, the others after their answer. Requests that
-  // are not complete or wait to be prepared are refused, those that are being prepared are told.
+  // No new connections, and no file of a Unix socket any more; connections without a request close,
+  // the others after their answer. Requests that are not complete or wait to be prepared are
+  // refused, those that are being prepared are told.
   void stop_accepting();
   // Whether all connections ended in this time.
   bool wait_until_idle(std::chrono::milliseconds time);

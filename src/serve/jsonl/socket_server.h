@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "serve/jsonl/line_channel.h"
-#include "serve/jsonl/socket_file.h"
 #include "serve/served_model.h"
+#include "serve/socket_file.h"
 
 namespace anemone::serve::jsonl {
 

@@ -44,7 +44,8 @@ std::optional<ApiError> Access::check_host(const std::string& host) const {
                     "[Host] expected a name of this machine, got another (see --allowed-host)");
 }
 
-std::optional<ApiError> Access::check(const HttpRequest& request, bool is_public) const {
+std::optional<ApiError> Access::check(const HttpRequest& request, bool is_public,
+                                      std::optional<std::size_t>& key) const {
   const std::string* host = request.header("Host");
   if (host != nullptr) {
     if (auto error = check_host(*host)) return error;
@@ -53,28 +54,28 @@ std::optional<ApiError> Access::check(const HttpRequest& request, bool is_public
   const std::string* origin = request.header("Origin");
   if (origin != nullptr && request.method == "POST") {
     const auto& allowed = options_.cors_origins;
-    const bool is_same = host != nullptr && (*origin == "http://" + *host);
+    const bool is_same =
+        host != nullptr && *origin == (options_.is_https ? "https://" : "http://") + *host;
     const bool is_allowed = std::ranges::any_of(
         allowed, [&](const std::string& known) { return known == "*" || known == *origin; });
     if (!is_same && !is_allowed)
       return http_error(403, "[Origin] expected a page that may use this server (see --cors)");
   }
   if (options_.api_keys.empty() || is_public) return std::nullopt;
-  std::string_view key;
+  std::string_view sent;
   constexpr std::string_view kBearer = "Bearer ";
   if (const std::string* value = request.header("Authorization")) {
     if (equal_ignoring_case(std::string_view(*value).substr(0, kBearer.size()), kBearer))
-      key = std::string_view(*value).substr(kBearer.size());
+      sent = std::string_view(*value).substr(kBearer.size());
   } else if (const std::string* other = request.header("X-Api-Key")) {
-    key = *other;
+    sent = *other;
   }
   // All of them, so that the time does not say which one it was.
-  bool is_known = false;
-  for (const std::string& known : options_.api_keys)
-    is_known = equal_in_constant_time(key, known) || is_known;
-  if (is_known) return std::nullopt;
-  return http_error(401, key.empty() ? "[Authorization] expected \"Bearer\" and an API key"
-                                     : "[Authorization] expected an API key, got another");
+  for (std::size_t i = 0; i < options_.api_keys.size(); ++i)
+    if (equal_in_constant_time(sent, options_.api_keys[i].key)) key = i;
+  if (key) return std::nullopt;
+  return http_error(401, sent.empty() ? "[Authorization] expected \"Bearer\" and an API key"
+                                      : "[Authorization] expected an API key, got another");
 }
 
 void Access::add_headers(const HttpRequest& request, HeaderList& headers) const {

@@ -8,16 +8,18 @@
 
 #include "serve/http/message.h"
 #include "serve/openai/error.h"
+#include "serve/openai/key_limits.h"
 
 namespace anemone::serve::openai {
 
 struct AccessOptions {
-  std::vector<std::string> api_keys;      // any of them will do; none: no key is needed
+  std::vector<ApiKey> api_keys;           // any of them will do; none: no key is needed
   std::vector<std::string> cors_origins;  // pages of these may use the server; "*": of all
   // Names that may stand in Host, besides localhost and addresses, so that a page that points its
   // own name at this machine (DNS rebinding) is kept out. nullopt: any name.
   std::optional<std::vector<std::string>> hosts;
   bool takes_addresses = false;  // in Host: any, not only those of loopback
+  bool is_https = false;         // for the origin of pages that the server itself gave out
 };
 
 // Who may use the server. Immutable and thread-safe.
@@ -26,8 +28,9 @@ class Access {
   explicit Access(AccessOptions options) : options_(std::move(options)) {}
 
   // The reason why the sender of this header may not have the answer. A path that is public needs
-  // no key.
-  std::optional<ApiError> check(const HttpRequest& request, bool is_public) const;
+  // no key; `key` is set to the index of the one that was sent, where one is needed.
+  std::optional<ApiError> check(const HttpRequest& request, bool is_public,
+                                std::optional<std::size_t>& key) const;
   // Adds what tells a browser that its page may read the answer.
   void add_headers(const HttpRequest& request, HeaderList& headers) const;
 

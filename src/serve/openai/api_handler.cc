@@ -6,6 +6,7 @@
 
 #include "base/escape.h"
 #include "base/log.h"
+#include "serve/admitted_responder.h"
 #include "serve/logged_responder.h"
 
 namespace anemone::serve::openai {
@@ -64,12 +65,12 @@ std::optional<ApiError> ApiHandler::check_body(const HttpRequest& request) const
   return std::nullopt;
 }
 
-std::optional<HttpResponse> ApiHandler::answer_head(const HttpRequest& head,
-                                                    const RouteMatch& match,
+std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head, const RouteMatch& match,
                                                     HeaderList headers) const {
   const bool is_options = head.method == "OPTIONS";
   const bool is_known = !match.methods.empty();
-  std::optional<ApiError> error = access_.check(head, match.is_public || is_options);
+  std::optional<std::size_t> key;
+  std::optional<ApiError> error = access_.check(head, match.is_public || is_options, key);
   if (!error && !is_known)
     error = http_error(404, fmt::format("[{}] expected a path of this server, such as "
                                         "/v1/chat/completions",
@@ -90,12 +91,14 @@ std::optional<HttpResponse> ApiHandler::answer_head(const HttpRequest& head,
     error = http_error(503, "[server] is loading its models: try again later");
     error->code = "loading";
   }
+  // What is only told takes no time, so the limits of keys are for POST.
+  if (!error && is_post && key) error = usage_.admit(*key, KeyUsage::Clock::now(), head.admission);
   if (error) return error_response(*error, std::move(headers));
   if (is_post) return std::nullopt;
   return match.route->get(backend, {match.parameter, created_, std::move(headers)});
 }
 
-std::optional<HttpResponse> ApiHandler::answer_head(const HttpRequest& head) {
+std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head) {
   ANEMONE_INFO("{} {}", head.method, shortened(head.path(), kMaxLogged));
   const RouteMatch match = find_route(head.path(), head.method);
   const HeaderList headers = common_headers(&head);
@@ -112,6 +115,9 @@ std::optional<HttpResponse> ApiHandler::answer_head(const HttpRequest& head) {
 void ApiHandler::handle(HttpRequest request, std::shared_ptr<Responder> responder) {
   const HeaderList headers = common_headers(&request);
   const RouteMatch match = find_route(request.path(), request.method);
+  if (request.admission != nullptr)
+    responder =
+        std::make_shared<AdmittedResponder>(std::move(responder), std::move(request.admission));
   if (log_.is_on())
     responder =
         std::make_shared<LoggedResponder>(std::move(responder), log_, entry_of(request, headers));

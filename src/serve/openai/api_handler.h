@@ -11,6 +11,7 @@
 #include "serve/http/message.h"
 #include "serve/openai/access.h"
 #include "serve/openai/backend.h"
+#include "serve/openai/key_limits.h"
 #include "serve/openai/response.h"
 #include "serve/openai/route.h"
 #include "serve/request_log.h"
@@ -27,24 +28,29 @@ class ApiHandler : public HttpHandler {
  public:
   // The log outlives the handler. `now` is the creation time that models are listed with.
   ApiHandler(ApiHandlerOptions options, const RequestLog& log, std::int64_t now)
-      : options_(std::move(options)), access_(options_.access), log_(log), created_(now) {}
+      : options_(std::move(options)),
+        access_(options_.access),
+        usage_(options_.access.api_keys),
+        log_(log),
+        created_(now) {}
 
   // Until there is a backend, which outlives the handler, the server is loading its models.
   void set_backend(Backend& backend) { backend_ = &backend; }
 
   // Everything but POST, and all that is wrong with a header.
-  std::optional<HttpResponse> answer_head(const HttpRequest& head) override;
+  std::optional<HttpResponse> answer_head(HttpRequest& head) override;
   void handle(HttpRequest request, std::shared_ptr<Responder> responder) override;
   HttpResponse refuse(int status, std::string_view reason) override;
 
  private:
-  std::optional<HttpResponse> answer_head(const HttpRequest& head, const RouteMatch& match,
+  std::optional<HttpResponse> answer_head(HttpRequest& head, const RouteMatch& match,
                                           HeaderList headers) const;
   std::optional<ApiError> check_body(const HttpRequest& request) const;
   HeaderList common_headers(const HttpRequest* request);
 
   const ApiHandlerOptions options_;
   const Access access_;
+  const KeyUsage usage_;
   const RequestLog& log_;
   const std::int64_t created_;
   std::atomic<Backend*> backend_ = nullptr;

@@ -17,6 +17,7 @@ struct ApiError {
   std::string type = "invalid_request_error";
   std::string param = {};  // empty: null
   std::string code = {};   // empty: null
+  int retry_after_s = 1;   // in the header of a 429 or 503
 };
 
 // {"error": {"message", "type", "param", "code"}}. A very long message is shortened.

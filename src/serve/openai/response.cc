@@ -2,6 +2,7 @@
 #include "serve/openai/response.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 namespace anemone::serve::openai {
@@ -13,7 +14,8 @@ HttpResponse json_response(const Json& body, HeaderList headers) {
 HttpResponse error_response(const ApiError& error, HeaderList headers) {
   headers.emplace_back("Content-Type", "application/json");
   if (error.status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
-  if (error.status == 429 || error.status == 503) headers.emplace_back("Retry-After", "1");
+  if (error.status == 429 || error.status == 503)
+    headers.emplace_back("Retry-After", std::to_string(error.retry_after_s));
   return {error.status, std::move(headers), dump_json(to_json(error))};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/jsonl/socket_file.h"
+#include "serve/socket_file.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -16,10 +16,8 @@
 
 #include "base/error.h"
 
-namespace anemone::serve::jsonl {
+namespace anemone::serve {
 namespace {
-
-constexpr int kBacklog = 16;
 
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address = {};
@@ -92,7 +90,7 @@ Status SocketFile::take_over(const std::string& ours, const std::string& path, I
   return in_use(path);
 }
 
-Result<SocketFile> SocketFile::listen(const std::string& path) {
+Result<SocketFile> SocketFile::listen(const std::string& path, int backlog) {
   ANEMONE_ASSIGN_OR_RETURN(const sockaddr_un address, address_of(path));
   // What is there may be only a socket on which nobody answers.
   std::optional<Identity> dead;
@@ -123,7 +121,7 @@ Result<SocketFile> SocketFile::listen(const std::string& path) {
   Remover remover(ours);
   if (::lstat(ours.c_str(), &info) != 0) return errno_error(path, "stat the socket");
   // It listens before it has its name, so that whoever finds the socket is heard.
-  if (::listen(listener.get(), kBacklog) != 0) return errno_error(path, "listen on the socket");
+  if (::listen(listener.get(), backlog) != 0) return errno_error(path, "listen on the socket");
   if (dead) {
     ANEMONE_RETURN_IF_ERROR(take_over(ours, path, *dead));
   } else if (rename_to_nothing(ours, path) != 0) {
@@ -147,4 +145,4 @@ void SocketFile::remove() {
   path_.clear();
 }
 
-}  // namespace anemone::serve::jsonl
+}  // namespace anemone::serve

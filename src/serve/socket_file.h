@@ -5,10 +5,11 @@
 
 #include <string>
 #include <sys/types.h>
+#include <utility>
 
 #include "base/descriptor.h"
 
-namespace anemone::serve::jsonl {
+namespace anemone::serve {
 
 // The file of a listening Unix socket that only its owner may use (mode 0600). It is made under
 // another name in the same folder and put in its place by one rename, so that the path always leads
@@ -16,17 +17,20 @@ namespace anemone::serve::jsonl {
 // at the end but this file itself. Single-thread.
 class SocketFile {
  public:
-  // kInvalidArgument when the path is too long for a socket, kIo when it cannot be had: something
-  // else is there, or a socket that a server answers on.
-  static Result<SocketFile> listen(const std::string& path);
+  // `backlog`: how many connections may wait to be accepted. kInvalidArgument when the path is too
+  // long for a socket, kIo when it cannot be had: something else is there, or a socket that a
+  // server answers on.
+  static Result<SocketFile> listen(const std::string& path, int backlog = 16);
   SocketFile(SocketFile&& other) noexcept;
   SocketFile& operator=(SocketFile&&) = delete;
   ~SocketFile() { remove(); }
 
   // Removes the file, if it is still this one; once.
   void remove();
-  // The listening socket.
+  // The listening socket; -1 when it was taken.
   int get() const { return listener_.get(); }
+  // Gives the listening socket away. The file stays with this object.
+  Descriptor take_listener() { return std::move(listener_); }
 
  private:
   // Identifies the file, whatever it is called.
@@ -45,4 +49,4 @@ class SocketFile {
   Identity identity_;
 };
 
-}  // namespace anemone::serve::jsonl
+}  // namespace anemone::serve
