@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ane/survey.h"
 
-#include <functional>
 #include <map>
-#include <string_view>
+#include <utility>
 #include <variant>
 
 #include "ane/program_walk.h"
