@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ane/program_walk.h"
-
 namespace anemone::ane {
 namespace {
 
@@ -27,12 +25,6 @@ bool is_range(const mlpackage::Flexibility& flexibility) {
 
 bool is_list(const mlpackage::Flexibility& flexibility) {
   return flexibility.enumerated.size() > 1;
-}
-
-std::uint64_t weight_bytes(const ir::Program& program) {
-  Constants constants;
-  for (const ir::Function* function : program.functions()) collect_constants(*function, constants);
-  return total_bytes(constants);
 }
 
 }  // namespace
@@ -61,8 +53,7 @@ CheckedPackage check_package(std::string name, const mlpackage::Model& model, st
                         .layers = layers,
                         .lists = inputs_with(model, is_list),
                         .needed_version = mlpackage::minimum_specification_version(model),
-                        .target_version = options.target_version,
-                        .weight_bytes = weight_bytes(model.program)};
+                        .target_version = options.target_version};
   std::vector<Finding> findings = check(package, options);
   std::vector<PlacedFunction> functions = place(package, findings);
   return {std::move(name), package.weight_bytes, std::move(findings), std::move(functions)};

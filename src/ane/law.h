@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ane/chip.h"
+#include "ane/survey.h"
 #include "ir/program.h"
 
 namespace anemone::ane {
@@ -66,7 +68,9 @@ struct Package {
   // load it; 0: not known, or not asked.
   int needed_version = 0;
   int target_version = 0;
-  std::uint64_t weight_bytes = 0;  // constants that functions share counted once; 0: not known
+  // Of the program, found once for all that look at it.
+  Survey survey = survey_program(program);
+  std::uint64_t weight_bytes = survey.weight_bytes;
 };
 
 // Where something was found.
@@ -75,7 +79,10 @@ struct Place {
 
   Kind kind = Kind::kPackage;
   std::string function = {};  // empty for kPackage
-  std::string name = {};      // of the operation, input, output or state
+  std::string name = {};      // of the operation, input, output or state, which may be empty
+  // Of kOperation: the index in SurveyedFunction::operations. Operations can have one name, or
+  // none, so that the name is for people alone; functions of a program have different names.
+  std::optional<std::size_t> operation = {};
 };
 std::string_view place_kind_name(Place::Kind kind);  // "operation", "input", ...
 
@@ -85,15 +92,36 @@ using Reporter = std::function<void(Place place, std::string found)>;
 
 std::string_view evidence_name(Evidence::Kind kind);  // "measured", "stated", "derived"
 
+// One way to a package of which a law finds nothing, exact enough to be copied.
+struct Hint {
+  enum class Kind {
+    kUnused,   // an unused row of Law::hints
+    kOption,   // an option of `anemone compile` with its value: "--quant lut4"
+    kOmit,     // an option of it to leave out: "--range-dim"
+    kForm,     // what a file of `compile --form` holds, as JSON: {"taps": "arithmetic"}
+    kRewrite,  // a change of the graph, for packages of any writer
+    kNothing,  // where nothing helps, and why
+  };
+  Kind kind = Kind::kUnused;
+  std::string_view text = {};
+};
+std::string_view hint_name(Hint::Kind kind);  // "option", "omit", "form", "rewrite", "nothing"
+// The hint as a clause: "compile with --quant lut4". `mark` stands before and behind what is typed.
+std::string hint_text(const Hint& hint, std::string_view mark = "");
+
 struct Law {
   static constexpr std::size_t kMaxEvidence = 8;
+  static constexpr std::size_t kMaxHints = 5;
 
   std::string_view id;  // "block-scales"; never changes its meaning
   Severity severity;
   Effect effect = Effect::kNone;
   std::string_view statement;  // what is wrong, with the limit; of a fact, what is so
   Evidence evidence[kMaxEvidence];
-  std::string_view remedy;        // what to change; of a fact, what follows from it
+  std::string_view remedy;  // what to change; of a fact, what follows from it
+  // How to change it, the ways of `anemone compile` first. None for a law that no package breaks;
+  // every other one has some.
+  Hint hints[kMaxHints] = {};
   Generations generations = {};   // the chips for which it is known; all that there are by default
   std::string_view systems = {};  // the systems on which it was seen, where that is known
   // Reports every place of a package that breaks the law. Takes time linear in the program, and
@@ -112,6 +140,9 @@ struct Finding {
 // "coremltools#2631, measured (M4); against it Anemll#50, stated: 48 run": all evidence in one
 // line.
 std::string source_text(const Law& law);
+
+// The rows of Law::hints that are used.
+std::span<const Hint> hints_of(const Law& law);
 
 // All laws, the refused ones first. Thread-safe; the rows live as long as the process.
 std::span<const Law* const> laws();

@@ -4,6 +4,7 @@
 // where measurements disagree or are missing.
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <string>
 
 #include "ane/law.h"
@@ -45,6 +46,46 @@ std::string_view evidence_name(Evidence::Kind kind) {
       break;
   }
   return "stated";
+}
+
+std::string_view hint_name(Hint::Kind kind) {
+  switch (kind) {
+    case Hint::Kind::kOption:
+      return "option";
+    case Hint::Kind::kOmit:
+      return "omit";
+    case Hint::Kind::kForm:
+      return "form";
+    case Hint::Kind::kRewrite:
+      return "rewrite";
+    case Hint::Kind::kNothing:
+    case Hint::Kind::kUnused:
+      break;
+  }
+  return "nothing";
+}
+
+std::string hint_text(const Hint& hint, std::string_view mark) {
+  const std::string typed = fmt::format("{0}{1}{0}", mark, hint.text);
+  switch (hint.kind) {
+    case Hint::Kind::kOption:
+      return "compile with " + typed;
+    case Hint::Kind::kOmit:
+      return "compile without " + typed;
+    case Hint::Kind::kForm:
+      return fmt::format("compile with {0}--form FILE.json{0}, a file with {1}", mark, typed);
+    case Hint::Kind::kRewrite:
+      return fmt::format("rewrite the graph: {}", hint.text);
+    case Hint::Kind::kNothing:
+    case Hint::Kind::kUnused:
+      break;
+  }
+  return fmt::format("nothing to do: {}", hint.text);
+}
+
+std::span<const Hint> hints_of(const Law& law) {
+  const auto end = std::ranges::find(law.hints, Hint::Kind::kUnused, &Hint::kind);
+  return {std::begin(law.hints), end};
 }
 
 std::string source_text(const Law& law) {

@@ -16,6 +16,7 @@ namespace anemone::ane {
 namespace {
 
 using enum Evidence::Kind;
+using enum Hint::Kind;
 
 constexpr std::size_t kMaxRank = 5;
 
@@ -134,6 +135,7 @@ constexpr Law kDeviceLaws[] = {
      .evidence = {{kMeasured, "ane-book", "topk of a head, and the cast after it, on the CPU"},
                   {kStated, "emilio", "the chip has no sort"}},
      .remedy = "give the logits, and choose outside",
+     .hints = {{kRewrite, "make what topk reads an output, and sort in the caller"}},
      .find = find_sorts},
     {.id = "control-flow",
      .severity = Severity::kSlow,
@@ -141,6 +143,7 @@ constexpr Law kDeviceLaws[] = {
      .statement = "cond or while_loop is in the program",
      .evidence = {{kStated, "the founding documents", "the chip has no loops and no branches"}},
      .remedy = "a function for each case, chosen outside; loops unrolled",
+     .hints = {{kRewrite, "give each case of cond a function of its own, and unroll while_loop"}},
      .find = find_control_flow},
     {.id = "edge-cast",
      .severity = Severity::kSlow,
@@ -151,6 +154,9 @@ constexpr Law kDeviceLaws[] = {
                   {kMeasured, "maderix/ANE",
                    "casts of fp32 inputs work on the private path (M4, M5)", true}},
      .remedy = "inputs and outputs of fp16",
+     .hints = {{kRewrite,
+                "declare inputs and outputs of fp16 (TensorType with dtype=numpy.float16 in "
+                "coremltools)"}},
      .find = find_casts_at_the_edge},
     {.id = "fp32",
      .severity = Severity::kSlow,
@@ -161,6 +167,8 @@ constexpr Law kDeviceLaws[] = {
                   {kMeasured, "ane-book", "softmax in fp32 between casts stayed on the chip",
                    true}},
      .remedy = "compute in fp16 (compile --precision fp16)",
+     .hints = {{kOption, "--precision fp16"},
+               {kRewrite, "compute in fp16 (compute_precision=FLOAT16 in coremltools)"}},
      .find = find_fp32},
     {.id = "rank",
      .severity = Severity::kRefused,
@@ -169,6 +177,7 @@ constexpr Law kDeviceLaws[] = {
      .evidence = {{kStated, "Apple's rules", "five at most"},
                   {kStated, "coremltools", "refuses to write a tensor of rank 6"}},
      .remedy = "merge dimensions, or split the operation",
+     .hints = {{kRewrite, "merge dimensions by reshape until five are left"}},
      .find = find_high_ranks},
     {.id = "element-type",
      .severity = Severity::kContested,
@@ -177,6 +186,7 @@ constexpr Law kDeviceLaws[] = {
      .evidence = {{kStated, "Apple's rules", "fp16, int8 and int16 only"},
                   {kMeasured, "CoreML-LLM LFM2 findings", "cast and select seen on the CPU"}},
      .remedy = "masks as numbers, from outside or by arithmetic",
+     .hints = {{kRewrite, "pass masks as inputs of fp16, or compute them by arithmetic in fp16"}},
      .find = find_integers},
     {.id = "host-operation",
      .severity = Severity::kContested,
@@ -186,6 +196,8 @@ constexpr Law kDeviceLaws[] = {
                    "unmeasured: lists, random numbers, recurrences over a "
                    "sequence, and what gives a shape that data decide"}},
      .remedy = "compute it outside, or by arithmetic",
+     .hints = {{kRewrite,
+                "compute it in the caller and pass it as an input, or write it as arithmetic"}},
      .find = find_host_operations},
     {.id = "fused-attention",
      .severity = Severity::kContested,
@@ -194,6 +206,7 @@ constexpr Law kDeviceLaws[] = {
                   {kMeasured, "Orion", "its mask is ignored on the private path"},
                   {kMeasured, "the fork", "right through Core ML's engine, without a mask", true}},
      .remedy = "two products with a softmax between them",
+     .hints = {{kRewrite, "matmul, the mask by add, softmax, matmul"}},
      .find = find_attention_operations},
     {.id = "linear-product",
      .severity = Severity::kNote,
@@ -202,6 +215,7 @@ constexpr Law kDeviceLaws[] = {
      .evidence = {{kMeasured, "maderix/ANE", "a convolution is about 3 times faster than matmul"},
                   {kMeasured, "CoreML-LLM Plan 3", "linear is as fast", true}},
      .remedy = "a convolution with a kernel of 1 x 1",
+     .hints = {{kRewrite, "a conv with a weight of [N, D, 1, 1] over [1, D, 1, T]"}},
      .find = find_linear_products},
     {.id = "unquantized-weights",
      .severity = Severity::kNote,
@@ -215,6 +229,10 @@ constexpr Law kDeviceLaws[] = {
                    "each layer",
                    true}},
      .remedy = "compile --quant auto",
+     .hints = {{kOption, "--quant auto"},
+               {kRewrite,
+                "palettize_weights of coremltools.optimize, or linear_quantize_weights with a "
+                "scale per channel"}},
      .find = find_fp16_weights},
 };
 

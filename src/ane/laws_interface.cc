@@ -19,6 +19,7 @@ namespace anemone::ane {
 namespace {
 
 using enum Evidence::Kind;
+using enum Hint::Kind;
 
 // Fewest elements of a last axis that fill the 64 bytes to which the chip pads it, in fp16.
 constexpr std::int64_t kAxisMultiple = 32;
@@ -74,7 +75,7 @@ void find_many_states(const Package& package, const Reporter& report) {
     const auto count = static_cast<std::size_t>(std::ranges::count_if(
         function->inputs, [](const ir::Value* input) { return input->type.is_state(); }));
     if (count > kMaxStates)
-      report({Place::Kind::kFunction, function->name, {}}, fmt::format("{} states", count));
+      report({Place::Kind::kFunction, function->name}, fmt::format("{} states", count));
   }
 }
 
@@ -106,7 +107,7 @@ void find_ranges_with_states(const Package& package, const Reporter& report) {
       (ranges.contains({function->name, input->name}) ? has_range : has_fixed) = true;
     }
     if (has_range && has_fixed)
-      report({Place::Kind::kFunction, function->name, {}}, "states, fixed inputs and ranges");
+      report({Place::Kind::kFunction, function->name}, "states, fixed inputs and ranges");
   }
 }
 
@@ -144,14 +145,15 @@ void find_other_ranks(const Package& package, const Reporter& report) {
 // What the caller has to carry from run to run: an input that a product of two run-time tensors
 // reads as a past, or that comes back as an output of the same type.
 void find_carried_caches(const Package& package, const Reporter& report) {
-  for (const ir::Function* function : package.program.functions()) {
+  for (const SurveyedFunction& surveyed : package.survey.functions) {
+    const ir::Function* function = surveyed.function;
     if (function->block == nullptr) continue;
     std::set<const ir::Value*> factors;
-    for_each_op(*function, [&](const ir::Op& op) {
-      if (op.type != "matmul") return;
+    for (const SurveyedOperation& each : surveyed.operations) {
+      if (each.op->type != "matmul") continue;
       for (const char* parameter : {"x", "y"})
-        if (const ir::Value* value = op.input(parameter)) factors.insert(value);
-    });
+        if (const ir::Value* value = each.op->input(parameter)) factors.insert(value);
+    }
     const auto& outputs = function->block->outputs;
     for (const ir::Value* input : function->inputs) {
       if (input->type.is_state() || bytes_of(&input->type) <= kPageBytes) continue;
@@ -178,6 +180,11 @@ constexpr Law kInterfaceLaws[] = {
      .statement = "the last dimension of a state is no multiple of 32",
      .evidence = {{kMeasured, "coremltools#2631", "fails at run time (M4)"}},
      .remedy = "pad the dimension, or make the state an input and an output",
+     .hints = {{kOption, "--kv-form readonly"},
+               {kForm, R"({"recurrent": "tensors"})"},
+               {kRewrite,
+                "pad the last dimension of the state to a multiple of 32, or make it an input and "
+                "an output"}},
      .find = find_state_widths},
     {.id = "state-shapes",
      .severity = Severity::kRefused,
@@ -187,6 +194,9 @@ constexpr Law kInterfaceLaws[] = {
                    "the convolution's as input and output works"},
                   {kStated, "Anemll#50", "48 mixed states run (M1)", true}},
      .remedy = "make recurrent states inputs and outputs (recurrent: tensors in a form file)",
+     .hints = {{kForm, R"({"recurrent": "tensors"})"},
+               {kOption, "--kv-form readonly"},
+               {kRewrite, "keep states of one shape, and make the others inputs and outputs"}},
      .systems = "macOS 26",
      .find = find_state_shapes},
     {.id = "range-states",
@@ -194,6 +204,9 @@ constexpr Law kInterfaceLaws[] = {
      .statement = "a function with states has fixed inputs beside inputs with a range of shapes",
      .evidence = {{kMeasured, "coremltools#2548", "aborts"}},
      .remedy = "a function for each width (no --range-dim)",
+     .hints =
+         {{kRewrite,
+           "give each width a function with fixed shapes (save_multifunction of coremltools)"}},
      .find = find_ranges_with_states},
     {.id = "narrow-axis",
      .severity = Severity::kSlow,
@@ -206,6 +219,10 @@ constexpr Law kInterfaceLaws[] = {
                    "hidden states of 896 by 64 tokens take 3.7 MB instead of 115 kB, logits of a "
                    "0.5B 9.7 MB per token"}},
      .remedy = "put a long axis last (compile --layout width; logits: last-axis in a form file)",
+     .hints = {{kOption, "--layout width"},
+               {kForm, R"({"logits": "last-axis"})"},
+               {kOption, "--kv-form readonly"},
+               {kRewrite, "transpose inputs and outputs so that their longest axis is the last"}},
      .find = find_narrow_axes},
     {.id = "many-states",
      .severity = Severity::kContested,
@@ -217,6 +234,10 @@ constexpr Law kInterfaceLaws[] = {
                   {kStated, "Anemll#50", "48 run (M1)", true}},
      .remedy = "one packed state in a package (compile --kv-form slice), or the past as an input "
                "(--kv-form readonly)",
+     .hints = {{kOption, "--kv-form slice"},
+               {kOption, "--kv-form readonly"},
+               {kForm, R"({"recurrent": "tensors"})"},
+               {kRewrite, "pack the caches of all layers into one state, with a row for each"}},
      .find = find_many_states},
     {.id = "range-shapes",
      .severity = Severity::kContested,
@@ -226,12 +247,19 @@ constexpr Law kInterfaceLaws[] = {
                   {kMeasured, "coremltools#2370", "about 0 % of the operations on the chip"},
                   {kMeasured, "ane-book", "it runs after 245 s of compiling", true}},
      .remedy = "a function for each width (no --range-dim)",
+     .hints =
+         {{kOmit, "--range-dim"},
+          {kRewrite,
+           "give each width a function with fixed shapes (save_multifunction of coremltools)"}},
      .find = find_ranges},
     {.id = "list-states",
      .severity = Severity::kRefused,
      .statement = "a function with states has an input with a list of shapes",
      .evidence = {{kMeasured, "ane-book", "std::bad_cast"}},
      .remedy = "a function for each shape",
+     .hints = {{kRewrite,
+                "give each shape of the list a function with fixed shapes (save_multifunction of "
+                "coremltools)"}},
      .find = find_states_with_lists},
     {.id = "list-shapes",
      .severity = Severity::kContested,
@@ -240,6 +268,9 @@ constexpr Law kInterfaceLaws[] = {
                   {kStated, "Apple", "lists of shapes are the flexible shapes that perform best",
                    true}},
      .remedy = "a function for each shape",
+     .hints = {{kRewrite,
+                "give each shape of the list a function with fixed shapes (save_multifunction of "
+                "coremltools)"}},
      .find = find_lists},
     {.id = "rank-4",
      .severity = Severity::kNote,
@@ -249,6 +280,8 @@ constexpr Law kInterfaceLaws[] = {
                   {kStated, "Apple's rules", "channels first, [B, C, 1, S]"},
                   {kMeasured, "ane-book", "[1, C, 1, S] works as well: a convention", true}},
      .remedy = "[1, C, 1, T]",
+     .hints = {{kRewrite,
+                "declare the input or output as [1, C, 1, T], and reshape it in the caller"}},
      .find = find_other_ranks},
     {.id = "carried-cache",
      .severity = Severity::kNote,
@@ -263,6 +296,9 @@ constexpr Law kInterfaceLaws[] = {
                   {kMeasured, "ane-book", "LFM2.5 has caches as inputs and outputs and works",
                    true}},
      .remedy = "compile --kv-form slice or blend, where the chip takes states",
+     .hints = {{kOption, "--kv-form slice"},
+               {kOption, "--kv-form blend"},
+               {kRewrite, "declare the cache as a state (StateType of coremltools)"}},
      .find = find_carried_caches},
     {.id = "target-version",
      .severity = Severity::kRefused,
@@ -280,6 +316,11 @@ constexpr Law kInterfaceLaws[] = {
      .remedy =
          "int8 per channel or one palette of four bits, and caches as inputs (compile --kv-form "
          "readonly); or refuse older systems before a load",
+     .hints = {{kOption, "--target ios16"},
+               {kOption, "--target ios17"},
+               {kRewrite,
+                "convert for the oldest system (minimum_deployment_target of coremltools), a "
+                "package for each function"}},
      .find = find_later_versions},
 };
 

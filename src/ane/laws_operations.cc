@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laws about operations and how large their operands are.
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <initializer_list>
 #include <string>
@@ -16,6 +17,7 @@ namespace anemone::ane {
 namespace {
 
 using enum Evidence::Kind;
+using enum Hint::Kind;
 
 bool is_product(const ir::Op& op) {
   return op.type == "conv" || op.type == "linear" || op.type == "matmul";
@@ -51,20 +53,21 @@ const ir::Type* indexed(const ir::Op& op) {
 }
 
 void find_wide_outputs(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     const ir::Type* output = is_product(op) ? output_of(op) : nullptr;
     if (output == nullptr || output->shape.empty()) return;
     const std::int64_t widest = *std::ranges::max_element(output->shape);
     if (widest > kMaxChannels)
-      report(place_of(function, op), fmt::format("{}: an output axis of {}", op.type, widest));
+      report(place_of(function, op, index),
+             fmt::format("{}: an output axis of {}", op.type, widest));
   });
 }
 
 void find_wide_inputs(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     const std::int64_t inputs = is_product(op) ? summed(function, op) : 0;
     if (inputs > kMaxChannels)
-      report(place_of(function, op), fmt::format("{}: {} inputs", op.type, inputs));
+      report(place_of(function, op, index), fmt::format("{}: {} inputs", op.type, inputs));
   });
 }
 
@@ -73,19 +76,19 @@ void find_softplus(const Package& package, const Reporter& report) {
 }
 
 void find_depthwise_convs(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     if (op.type != "conv") return;
     const std::int64_t channels = dimension(type_of(op, "x"), 1);
     const auto groups = ir::ProgramInferContext(op, function.opset).integer("groups");
     if (channels > 1 && groups == channels)
-      report(place_of(function, op), fmt::format("{} groups of one channel", channels));
+      report(place_of(function, op, index), fmt::format("{} groups of one channel", channels));
   });
 }
 
 void find_large_selects(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     if (op.type == "select" && is_large(output_of(op)))
-      report(place_of(function, op), "select of " + to_string(output_of(op)->shape));
+      report(place_of(function, op, index), "select of " + to_string(output_of(op)->shape));
   });
 }
 
@@ -94,18 +97,20 @@ void find_argmax(const Package& package, const Reporter& report) {
 }
 
 void find_slice_updates(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     if (op.type == "slice_update" && is_large(type_of(op, "x")) &&
         (is_run_time(op, function, "begin") || is_run_time(op, function, "end")))
-      report(place_of(function, op), "slice_update of " + to_string(type_of(op, "x")->shape));
+      report(place_of(function, op, index),
+             "slice_update of " + to_string(type_of(op, "x")->shape));
   });
 }
 
 void find_gathers(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     const ir::Type* data = indexed(op);
     if (is_large(data) && is_run_time(op, function, "indices"))
-      report(place_of(function, op), fmt::format("{} of {}", op.type, to_string(data->shape)));
+      report(place_of(function, op, index),
+             fmt::format("{} of {}", op.type, to_string(data->shape)));
   });
 }
 
@@ -122,6 +127,8 @@ constexpr Law kOperationLaws[] = {
                   {kMeasured, "maderix/ANE", "a classifier of 32,000 compiled on the private path",
                    true}},
      .remedy = "split it into several operations of at most 16,384 in the same package",
+     .hints = {{kForm, R"({"projections": "split", "head-outputs": "split"})"},
+               {kRewrite, "make several operations over ranges of at most 16,384 outputs"}},
      // Up to the first generation that was seen to take more.
      .generations = {14, 17},
      .find = find_wide_outputs},
@@ -131,6 +138,8 @@ constexpr Law kOperationLaws[] = {
      .evidence = {{kMeasured, "coremltools#2687", "0 above about 10.4"},
                   {kMeasured, "coremltools#2814", "could not be brought onto the chip (M2)"}},
      .remedy = "max(x, 0) + log(1 + exp(-abs(x))) (softplus: arithmetic in a form file)",
+     .hints = {{kForm, R"({"softplus": "arithmetic"})"},
+               {kRewrite, "max(x, 0) + log(1 + exp(-abs(x)))"}},
      .find = find_softplus},
     {.id = "depthwise-conv",
      .severity = Severity::kSlow,
@@ -138,6 +147,10 @@ constexpr Law kOperationLaws[] = {
      .statement = "a convolution with a group for each channel",
      .evidence = {{kMeasured, "CoreML-LLM LFM2 findings", "on the CPU, about 5 ms each time"}},
      .remedy = "multiply by each tap and add",
+     .hints =
+         {{kForm, R"({"taps": "arithmetic"})"},
+          {kRewrite,
+           "multiply the input, moved by a step for each tap, by the tap, and add the products"}},
      .find = find_depthwise_convs},
     {.id = "large-select",
      .severity = Severity::kSlow,
@@ -146,6 +159,8 @@ constexpr Law kOperationLaws[] = {
      .evidence = {{kMeasured, "CoreML-LLM LFM2 findings", "seen on the CPU"},
                   {kMeasured, "onnxsim#1400", "a broadcast select broke the plan"}},
      .remedy = "multiply by a mask and add",
+     .hints = {{kForm, R"({"routing": "arithmetic"})"},
+               {kRewrite, "mask * a + (1 - mask) * b, with a mask of 0 and 1 in fp16"}},
      .find = find_large_selects},
     {.id = "wide-input",
      .severity = Severity::kContested,
@@ -153,6 +168,10 @@ constexpr Law kOperationLaws[] = {
      .evidence = {{kMeasured, "larql#312", "16,384 at most"},
                   {kMeasured, "ane-book", "20,480 run (M4 Max)", true}},
      .remedy = "split the inputs and add the parts",
+     .hints =
+         {{kForm, R"({"projections": "split"})"},
+          {kRewrite,
+           "make several operations over ranges of at most 16,384 inputs, and add what they give"}},
      .find = find_wide_inputs},
     {.id = "argmax",
      .severity = Severity::kContested,
@@ -162,6 +181,9 @@ constexpr Law kOperationLaws[] = {
                   {kStated, "ANEMLL", "ships it", true},
                   {kStated, "Aion", "ships it; where it runs was not published", true}},
      .remedy = "give the logits, and choose outside (no --argmax)",
+     .hints = {{kOmit, "--argmax"},
+               {kForm, R"({"head": "logits"})"},
+               {kRewrite, "make the logits an output, and choose in the caller"}},
      .find = find_argmax},
     {.id = "slice-update",
      .severity = Severity::kContested,
@@ -172,6 +194,11 @@ constexpr Law kOperationLaws[] = {
                   {kStated, "CoreML-LLM", "ships it", true},
                   {kMeasured, "MLKV", "54 and 30 % faster than inputs and outputs", true}},
      .remedy = "blend with a mask, or give new rows as outputs",
+     .hints = {{kOption, "--kv-form readonly"},
+               {kOption, "--kv-form blend"},
+               {kRewrite,
+                "make the new rows an output that the caller appends, or add them through a "
+                "product with a one-hot matrix"}},
      .find = find_slice_updates},
     {.id = "run-time-gather",
      .severity = Severity::kContested,
@@ -181,6 +208,8 @@ constexpr Law kOperationLaws[] = {
                   {kDerived, "coreai-torch#6",
                    "slice_update at a run-time index crashes Core AI and ships elsewhere"}},
      .remedy = "look rows up outside, or multiply by a one-hot matrix",
+     .hints = {{kRewrite,
+                "look the rows up in the caller, or multiply the table by a one-hot matrix"}},
      .find = find_gathers},
 };
 

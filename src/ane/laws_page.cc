@@ -20,7 +20,7 @@ Written by `anemone check --laws` from the rows in `src/ane/laws_*.cc`: do not e
 
 This is what is known of how the Neural Engine, and Core ML on the way to it, treats programs. Nothing here was measured by us: the laws are what others reported, and where reports disagree both sides stand. A Mac settles what they leave open: `anemone probe` writes packages for it, and what it measured overrides these laws (`anemone check --measured`).
 
-Each law has a severity, which is its section. Its evidence is **measured** (somebody ran it on a chip), **stated** (guidance of a vendor, a claim or an opinion) or **derived** (arithmetic, or a conclusion from other reports). Evidence that begins with **Against** contradicts the law. Chips are those for which it is known, systems those on which it was seen. The last line says what to change, or what follows.
+Each law has a severity, which is its section. Its evidence is **measured** (somebody ran it on a chip), **stated** (guidance of a vendor, a claim or an opinion) or **derived** (arithmetic, or a conclusion from other reports). Evidence that begins with **Against** contradicts the law. Chips are those for which it is known, systems those on which it was seen. The last line says what to change, or what follows; below it stand the options of `anemone compile`, the fields of a [form file](guide/form.md) and the changes of a graph that do it (`anemone check --hints`).
 )";
 
 struct Section {
@@ -98,6 +98,16 @@ void append_evidence(const Law& law, bool is_against, std::string& out) {
                          as_markdown(each.who), evidence_name(each.kind), as_markdown(each.what));
 }
 
+// What is typed stands between marks of code, in which Markdown shows every character.
+void append_hints(const Law& law, std::string& out) {
+  if (!hints_of(law).empty()) out += '\n';
+  for (const Hint& hint : hints_of(law)) {
+    const bool is_typed = hint.kind != Hint::Kind::kRewrite && hint.kind != Hint::Kind::kNothing;
+    const std::string text = hint_text(hint, is_typed ? "`" : "");
+    out += fmt::format("- {}\n", is_typed ? text : as_markdown(text));
+  }
+}
+
 void append_law(const Law& law, std::string& out) {
   out += fmt::format("\n### {}\n\n{}\n\n", law.id, sentence(law.statement));
   append_evidence(law, false, out);
@@ -108,6 +118,7 @@ void append_law(const Law& law, std::string& out) {
   out += law.find == nullptr ? " No package shows it.\n" : " Found by `anemone check`.\n";
   out += fmt::format("\n{} {}.\n",
                      law.severity == Severity::kFact ? "So:" : "Change:", as_markdown(law.remedy));
+  append_hints(law, out);
 }
 
 }  // namespace

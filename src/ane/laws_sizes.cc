@@ -14,6 +14,7 @@ namespace anemone::ane {
 namespace {
 
 using enum Evidence::Kind;
+using enum Hint::Kind;
 
 constexpr std::size_t kMaxFunctions = 2;
 constexpr std::size_t kMaxPorts = 128;
@@ -35,14 +36,10 @@ void find_small_packages(const Package& package, const Reporter& report) {
 }
 
 void find_tiny_functions(const Package& package, const Reporter& report) {
-  for (const ir::Function* function : package.program.functions()) {
-    Constants constants;
-    collect_constants(*function, constants);
-    const std::uint64_t bytes = total_bytes(constants);
-    if (bytes < kTinyFunctionBytes)
-      report({Place::Kind::kFunction, function->name, {}},
-             fmt::format("{} of weights", format_bytes(bytes)));
-  }
+  for (const SurveyedFunction& each : package.survey.functions)
+    if (each.weight_bytes < kTinyFunctionBytes)
+      report({Place::Kind::kFunction, each.function->name},
+             fmt::format("{} of weights", format_bytes(each.weight_bytes)));
 }
 
 void find_many_functions(const Package& package, const Reporter& report) {
@@ -59,11 +56,11 @@ void find_more_layers_than_three(const Package& package, const Reporter& report)
 }
 
 void find_many_operations(const Package& package, const Reporter& report) {
-  for (const ir::Function* function : package.program.functions()) {
-    std::int64_t count = 0;
-    for_each_op(*function, [&](const ir::Op& op) { count += is_computed(op) ? 1 : 0; });
+  for (const SurveyedFunction& each : package.survey.functions) {
+    const auto count = std::ranges::count_if(
+        each.operations, [](const SurveyedOperation& of) { return is_computed(*of.op); });
     if (count > kMaxOperations)
-      report({Place::Kind::kFunction, function->name, {}}, fmt::format("{} operations", count));
+      report({Place::Kind::kFunction, each.function->name}, fmt::format("{} operations", count));
   }
 }
 
@@ -72,7 +69,7 @@ void find_many_ports(const Package& package, const Reporter& report) {
     const std::size_t count = function->inputs.size() +
                               (function->block == nullptr ? 0 : function->block->outputs.size());
     if (count > kMaxPorts)
-      report({Place::Kind::kFunction, function->name, {}},
+      report({Place::Kind::kFunction, function->name},
              fmt::format("{} inputs, outputs and states", count));
   }
 }
@@ -88,7 +85,9 @@ constexpr Law kSizeLaws[] = {
                   {kStated, "Anemll#28",
                    "files of more than 2 GB on macOS, or 1 GB on iOS, give "
                    "broken output without an error"}},
-     .remedy = "smaller packages (compile --shards, --max-shard-bytes)",
+     .remedy = "smaller packages (compile --shards 250MB)",
+     .hints = {{kOption, "--shards 250MB"},
+               {kRewrite, "cut the model between two layers into several packages"}},
      .find = find_refused_bytes},
     {.id = "many-functions",
      .severity = Severity::kSlow,
@@ -97,6 +96,10 @@ constexpr Law kSizeLaws[] = {
                    "four variants make prefill 2.2 times slower (iPhone)"},
                   {kMeasured, "emilio", "0.33 s per function to load; 256 of them run (M4 Max)"}},
      .remedy = "fewer tiers, widths or experts in a package",
+     .hints = {{kOmit, "--draft-width"},
+               {kOmit, "--context"},
+               {kOption, "--experts dense"},
+               {kRewrite, "put the functions into several packages"}},
      .find = find_many_functions},
     {.id = "tiny-function",
      .severity = Severity::kSlow,
@@ -107,6 +110,11 @@ constexpr Law kSizeLaws[] = {
                    "stories110M 8 times faster on the CPU than on the GPU"},
                   {kMeasured, "ane-book", "19 MB of MicroGPT on the chip (M4 Max)", true}},
      .remedy = "nothing, where the model is so small; else fewer packages",
+     .hints = {{kOption, "--shards auto"},
+               {kForm, R"({"embed": "none"})"},
+               {kOption, "--experts dense"},
+               {kRewrite, "merge packages that run one after the other"},
+               {kNothing, "a model of less than 1 MB stays as small as it is"}},
      .find = find_tiny_functions},
     {.id = "large-package",
      .severity = Severity::kContested,
@@ -120,7 +128,9 @@ constexpr Law kSizeLaws[] = {
                    true},
                   {kStated, "ANEMLL", "ships 950 MB", true},
                   {kStated, "CoreML-LLM", "ships 1 to 1.4 GB", true}},
-     .remedy = "smaller packages (compile --shards, --max-shard-bytes)",
+     .remedy = "smaller packages (compile --shards 250MB)",
+     .hints = {{kOption, "--shards 250MB"},
+               {kRewrite, "cut the model between two layers into several packages"}},
      .find = find_large_packages},
     {.id = "small-package",
      .severity = Severity::kContested,
@@ -133,6 +143,9 @@ constexpr Law kSizeLaws[] = {
                    "chip",
                    true}},
      .remedy = "larger packages, where they fall to the CPU",
+     .hints = {{kOption, "--shards 1"},
+               {kRewrite, "merge packages that run one after the other"},
+               {kNothing, "a model of less than 50 MB stays as small as it is"}},
      .find = find_small_packages},
     {.id = "many-operations",
      .severity = Severity::kContested,
@@ -141,6 +154,9 @@ constexpr Law kSizeLaws[] = {
                   {kMeasured, "speech-swift#282", "28 layers fail, 14 work"},
                   {kMeasured, "mobius#77", "1,919 operations run", true}},
      .remedy = "smaller packages (compile --shards)",
+     .hints = {{kForm, R"({"packages": "bounded"})"},
+               {kOption, "--shards each"},
+               {kRewrite, "cut the model between two layers into several packages"}},
      .find = find_many_operations},
     {.id = "many-layers",
      .severity = Severity::kContested,
@@ -150,6 +166,9 @@ constexpr Law kSizeLaws[] = {
                   {kMeasured, "mobius#77", "1,919 operations run", true},
                   {kMeasured, "ane-book", "20 layers of Phi-4-mini and 24 of a 0.5B run", true}},
      .remedy = "smaller packages (compile --shards)",
+     .hints = {{kForm, R"({"packages": "bounded"})"},
+               {kOption, "--shards each"},
+               {kRewrite, "cut the model between two layers into several packages"}},
      .find = find_many_layers},
     {.id = "many-ports",
      .severity = Severity::kContested,
@@ -157,6 +176,9 @@ constexpr Law kSizeLaws[] = {
      .evidence = {{kDerived, "ane-book", "the driver's parameters have 128 slots for buffers"},
                   {kDerived, "emilio", "its virtual device has 32 inputs and 32 outputs"}},
      .remedy = "fewer layers in a package, or one packed state",
+     .hints = {{kOption, "--kv-form slice"},
+               {kOption, "--shards each"},
+               {kRewrite, "pack the caches of all layers into one tensor"}},
      .find = find_many_ports},
     {.id = "layers-of-law-5",
      .severity = Severity::kNote,
@@ -165,6 +187,9 @@ constexpr Law kSizeLaws[] = {
                   {kMeasured, "ane-book", "packages of 20, 4 and 6 layers of Phi-4-mini run",
                    true}},
      .remedy = "nothing: later plans of the same documents have up to 20 layers",
+     .hints = {{kOption, "--shards each"},
+               {kRewrite, "cut the model between two layers into several packages"},
+               {kNothing, "later reports have up to 20 layers in a package"}},
      .find = find_more_layers_than_three},
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laws about how the weights of convolutions and linear operations are stored.
 #include <bit>
+#include <cstddef>
 #include <fmt/format.h>
 
 #include "ane/law_tables.h"
@@ -13,6 +14,7 @@ namespace anemone::ane {
 namespace {
 
 using enum Evidence::Kind;
+using enum Hint::Kind;
 
 bool has_weight(const ir::Op& op) {
   return op.type == "conv" || op.type == "linear";
@@ -61,14 +63,14 @@ std::string notch_text(std::uint64_t bytes, int bits) {
 }
 
 void find_block_scales(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     const ir::Op* restore = has_weight(op) ? restoring(op) : nullptr;
     if (restore == nullptr) return;
     if (restore->type != "constexpr_blockwise_shift_scale") return;
     const std::int64_t blocks = dimension(type_of(*restore, "scale"), 1);
     const ir::Type* data = type_of(*restore, "data");
     if (blocks <= 1 || data == nullptr) return;
-    report(place_of(function, op),
+    report(place_of(function, op, index),
            fmt::format("{}, a scale for every {} inputs", dtype_name(data->dtype),
                        dimension(output_of(*restore), 1) / blocks));
   });
@@ -81,32 +83,32 @@ void find_palette_scales(const Package& package, const Reporter& report) {
     return data != nullptr && op->type == "constexpr_blockwise_shift_scale" &&
            is_float(data->dtype);
   };
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     if (is_palette(op) && is_scaled_float(producer_of(op, "lut")))
-      report(place_of(function, op), "scales of the palette");
+      report(place_of(function, op, index), "scales of the palette");
     const ir::Op* inner = is_scaled_float(&op) ? producer_of(op, "data") : nullptr;
     if (inner != nullptr && is_palette(*inner))
-      report(place_of(function, op), "scales of a weight with a palette");
+      report(place_of(function, op, index), "scales of a weight with a palette");
   });
 }
 
 void find_dma_notch(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     const ir::Op* constant = has_weight(op) ? producer_of(op, "weight") : nullptr;
     const ir::Type* weight = constant == nullptr ? nullptr : output_of(*constant);
     if (weight == nullptr || !constant->is_const() || weight->dtype != DType::kFp16) return;
     const std::uint64_t bytes = core_bytes(*weight, 16);
-    if (is_in_notch(bytes)) report(place_of(function, op), notch_text(bytes, 16));
+    if (is_in_notch(bytes)) report(place_of(function, op, index), notch_text(bytes, 16));
   });
 }
 
 void find_quantized_dma_notch(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+  for_each_op(package, [&](const ir::Function& function, const ir::Op& op, std::size_t index) {
     const ir::Type* weight = has_weight(op) ? type_of(op, "weight") : nullptr;
     const ir::Op* restore = weight == nullptr ? nullptr : restoring(op);
     const int bits = restore == nullptr ? 0 : stored_bits(*restore);
     const std::uint64_t bytes = bits == 0 ? 0 : core_bytes(*weight, bits);
-    if (is_in_notch(bytes)) report(place_of(function, op), notch_text(bytes, bits));
+    if (is_in_notch(bytes)) report(place_of(function, op, index), notch_text(bytes, bits));
   });
 }
 
@@ -125,12 +127,20 @@ constexpr Law kWeightLaws[] = {
                    "0.5B, 12 of 12 of three layers of a 1.5B, 8 of 8 of two layers of a 3B"},
                   {kMeasured, "ane-book", "on the chip in one 0.5B with states (M4 Max)", true}},
      .remedy = "palettes (compile --quant lut4, lut6 or lut8) or --quant int8-channel",
+     .hints = {{kOption, "--quant lut4"},
+               {kOption, "--quant int8-channel"},
+               {kRewrite,
+                "store the weight as a palette (constexpr_lut_to_dense), or with one scale for "
+                "each output channel: a scale of [N, 1, 1, 1]"}},
      .find = find_block_scales},
     {.id = "palette-scales",
      .severity = Severity::kRefused,
      .statement = "floats of a palette are multiplied by scales, which fails to load",
      .evidence = {{kStated, "coremltools#2688", "crashes"}},
      .remedy = "multiply the scales into the palettes of groups of output channels",
+     .hints = {{kRewrite,
+                "multiply the scales into the entries of lut, which then has a palette for each "
+                "group of output channels"}},
      .systems = "macOS 26",
      .find = find_palette_scales},
     {.id = "dma-notch",
@@ -142,6 +152,10 @@ constexpr Law kWeightLaws[] = {
                   {kDerived, "the reports",
                    "fused gate and up of Qwen3-1.7B and Hy-MT have 3.000 MiB, apart 1.5"}},
      .remedy = "split the matrix, or do not fuse it with others (notch: avoided in a form file)",
+     .hints = {{kForm, R"({"notch": "avoided"})"},
+               {kRewrite,
+                "make several convolutions over ranges of the outputs, and join what they give by "
+                "concat"}},
      .find = find_dma_notch},
     {.id = "dma-notch-quantized",
      .severity = Severity::kContested,
@@ -151,6 +165,12 @@ constexpr Law kWeightLaws[] = {
      .evidence = {{kDerived, "stablehlo-coreml#110",
                    "measured with fp16 alone; unmeasured for quantized payloads"}},
      .remedy = "measure it, and split the matrix where it is slow",
+     .hints = {{kRewrite,
+                "where a Mac measures it as slow, make several convolutions over ranges of the "
+                "outputs, and join what they give by concat"},
+               {kNothing,
+                "compile leaves quantized products whole, because nobody measured which of their "
+                "bytes count"}},
      .find = find_quantized_dma_notch},
     {.id = "block-scales-with-states",
      .severity = Severity::kFact,

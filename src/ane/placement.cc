@@ -52,38 +52,37 @@ std::uint64_t multiplications_of(const ir::Function& function, const ir::Op& op)
   return times(elements(output_of(op)), static_cast<std::uint64_t>(summed));
 }
 
-PlacedFunction measure(const ir::Function& function) {
+PlacedFunction measure(const SurveyedFunction& surveyed) {
+  const ir::Function& function = *surveyed.function;
   PlacedFunction placed;
   placed.name = function.name;
-  Constants constants;
-  collect_constants(function, constants);
-  placed.weight_bytes = total_bytes(constants);
+  placed.weight_bytes = surveyed.weight_bytes;
   for (const ir::Value* input : function.inputs)
     (input->type.is_state() ? placed.state_bytes : placed.interface_bytes) +=
         bytes_of(&input->type);
   if (function.block != nullptr)
     for (const ir::Value* output : function.block->outputs)
       placed.interface_bytes += bytes_of(&output->type);
-  for_each_op(function, [&](const ir::Op& op) {
-    if (!is_computed(op)) return;
+  for (std::size_t i = 0; i < surveyed.operations.size(); ++i) {
+    const ir::Op& op = *surveyed.operations[i].op;
+    if (!is_computed(op)) continue;
     PlacedOperation each;
-    each.name = place_of(function, op).name;
+    each.name = op.name;
     each.type = op.type;
     each.multiplications = multiplications_of(function, op);
     each.is_product = is_weighted(op);
-    Constants weights;
-    if (each.is_product) collect_constants(op, "weight", weights);
-    each.weight_bytes = total_bytes(weights);
+    each.weight_bytes = surveyed.operations[i].weight_bytes;
+    each.index = i;
     placed.operations.push_back(std::move(each));
-  });
+  }
   return placed;
 }
 
-// The laws that take a function off the chip, or operations of it by name. The first finding, which
-// is of the most severe law, decides.
+// The laws that take a function off the chip, or operations of it by their index. The first
+// finding, which is of the most severe law, decides.
 struct FunctionLaws {
   const Law* whole = nullptr;
-  std::map<std::string_view, const Law*> operations;
+  std::map<std::size_t, const Law*> operations;
 };
 
 void set_first(const Law*& first, const Law* law) {
@@ -147,21 +146,22 @@ std::vector<PlacedFunction> place(const Package& package, std::span<const Findin
       set_first(of_package, law);
     else if (law->effect == Effect::kFunctionOnCpu)
       set_first(laws.whole, law);
-    else if (!place.name.empty())
-      laws.operations.emplace(place.name, law);
+    else if (place.operation)
+      laws.operations.emplace(*place.operation, law);
   }
 
   const Law* const blocks = find_law("block-scales");
   const Law* const resident = find_law("block-scales-with-states");
   const Law* const no_products = find_law("no-products-left");
   std::vector<PlacedFunction> out;
-  for (const ir::Function* function : package.program.functions()) {
-    PlacedFunction placed = measure(*function);
-    const FunctionLaws& laws = by_function[function->name];
+  for (const SurveyedFunction& surveyed : package.survey.functions) {
+    PlacedFunction placed = measure(surveyed);
+    const FunctionLaws& laws = by_function[surveyed.function->name];
     const std::size_t products = placed.products();
-    const bool keeps_blocks = has_states(*function) && products >= kProductsOfResidentBlocks;
+    const bool keeps_blocks =
+        has_states(*surveyed.function) && products >= kProductsOfResidentBlocks;
     for (PlacedOperation& operation : placed.operations) {
-      const auto it = laws.operations.find(operation.name);
+      const auto it = laws.operations.find(operation.index);
       if (it == laws.operations.end()) continue;
       if (it->second == blocks && keeps_blocks)
         operation.law = resident;

@@ -22,13 +22,14 @@ std::string_view device_name(Device device);  // "ane", "cpu"
 
 // An operation beside constants and what restores them.
 struct PlacedOperation {
-  std::string name;
+  std::string name;         // for people: other operations may have the same, or none has one
   std::string type;         // "conv"
   bool is_product = false;  // conv, conv_transpose or linear: what the chip is for
   Device device = Device::kNeuralEngine;
   const Law* law = nullptr;           // that took it off the chip; nullptr on the chip
   std::uint64_t multiplications = 0;  // each with an addition
   std::uint64_t weight_bytes = 0;     // as they are stored
+  std::size_t index = 0;              // in SurveyedFunction::operations
 };
 
 // What a function computes, moves and keeps.

@@ -2,10 +2,10 @@
 // How laws look at a program that need not be lawful: every parameter may be missing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -14,19 +14,11 @@
 
 namespace anemone::ane {
 
-// Every operation of a function, also those of the blocks inside it.
-void for_each_op(const ir::Function& function, const std::function<void(const ir::Op&)>& visit);
-// Every operation of all functions.
-void for_each_op(const ir::Program& program,
-                 const std::function<void(const ir::Function&, const ir::Op&)>& visit);
-
-// The constants of a function of 64 bytes or more, by where their bytes lie: what several
-// operations or functions share is there once. Also those in place (constexpr operations).
-using Constants = std::map<const void*, std::uint64_t>;  // to bytes
-void collect_constants(const ir::Function& function, Constants& constants);
-std::uint64_t total_bytes(const Constants& constants);
-// The constants behind a parameter, through the operations that restore a weight.
-void collect_constants(const ir::Op& op, std::string_view parameter, Constants& constants);
+// Every operation of all functions, also those of the blocks inside others. `index` is that in
+// SurveyedFunction::operations.
+void for_each_op(const Package& package,
+                 const std::function<void(const ir::Function& function, const ir::Op& op,
+                                          std::size_t index)>& visit);
 
 // The type of the first argument of a parameter, or of an attribute; nullptr when there is none.
 const ir::Type* type_of(const ir::Op& op, std::string_view parameter);
@@ -54,6 +46,7 @@ void report_operations(
 void report_types(const Package& package, const Reporter& report,
                   std::initializer_list<std::string_view> types);
 
-Place place_of(const ir::Function& function, const ir::Op& op);
+// The place of an operation that for_each_op() visits.
+Place place_of(const ir::Function& function, const ir::Op& op, std::size_t index);
 
 }  // namespace anemone::ane

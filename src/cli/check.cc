@@ -41,6 +41,7 @@ struct CheckFlags {
   bool is_json = false;
   bool is_strict = false;
   bool has_notes = false;
+  bool has_hints = false;
   bool shows_laws = false;
 };
 
@@ -117,7 +118,8 @@ Result<exec::coreml::PlanFile> measure(const CheckFlags& flags, const Checked& c
 Status print_laws(bool is_json) {
   if (!is_json) return print_out(ane::laws_page());
   Json json = Json::array();
-  for (const ane::Law* law : ane::laws()) json.push_back(law_json(*law, law->severity, nullptr));
+  for (const ane::Law* law : ane::laws())
+    json.push_back(law_json(*law, law->severity, nullptr, true));
   return print_json(json, 2);
 }
 
@@ -142,8 +144,10 @@ Status run_check(const CheckFlags& flags, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_output_file(flags.html, flags.path));
   ANEMONE_ASSIGN_OR_RETURN(const Checked checked, check_path(flags.path, options));
   const std::vector<CheckedPackage>& packages = checked.packages;
-  CheckReportOptions shown = {
-      .measured = options.measured, .has_notes = flags.has_notes, .has_operations = true};
+  CheckReportOptions shown = {.measured = options.measured,
+                              .has_notes = flags.has_notes,
+                              .has_operations = true,
+                              .has_hints = flags.has_hints};
   if (options.chip != nullptr) shown.chip = options.chip;
   if (checked.manifest) shown.manifest = &*checked.manifest;
   Report report = check_report(flags.path, packages, shown);
@@ -156,11 +160,12 @@ Status run_check(const CheckFlags& flags, const Context& context) {
     if (placed->planned.functions.empty() && placed->failed.empty())
       return not_found("[{}] expected plans of {}, got those of other packages", flags.measured,
                        flags.path);
-    add_measured(*placed, report);
   }
+  add_measured(options.measured, placed ? &*placed : nullptr, report);
   if (!flags.html.empty())
     ANEMONE_RETURN_IF_ERROR(
-        write_file(flags.html, check_html(flags.path, packages, shown, options.chip != nullptr)));
+        write_file(flags.html, check_html(flags.path, packages, shown, options.chip != nullptr,
+                                          report.json.value("measured", Json()))));
   ANEMONE_RETURN_IF_ERROR(flags.is_json ? print_json(report.json, 2) : print_report(report.text));
   if (const auto refused = broken_laws(packages, ane::Severity::kRefused); !refused.empty())
     return check_not_met("[{}] expected nothing that the chip refuses, got {}", flags.path,
@@ -206,6 +211,9 @@ void add_check_command(CLI::App& app, Context& context) {
                     "predicted or, where there is one, by the plan of Core ML");
   command->add_flag("--notes", flags->has_notes,
                     "Explain conventions that are not kept, which later reports go beyond");
+  command->add_flag("--hints", flags->has_hints,
+                    "Name the options of compile, the fields of --form or the change of the graph\n"
+                    "that take each finding away");
   command->add_flag("--laws", flags->shows_laws, "Print all laws with their sources (Markdown)");
   command->add_flag("--json", flags->is_json, "Machine-readable output: every finding");
   command->footer(
@@ -221,6 +229,7 @@ void add_check_command(CLI::App& app, Context& context) {
       "Examples:\n"
       "  anemone check model.anemone\n"
       "  anemone check model.mlpackage --chip m1 --strict\n"
+      "  anemone check model.anemone --hints\n"
       "  anemone check model.anemone --html report.html\n"
       "  anemone check --json model.mlpackage\n"
       "  anemone check model.anemone --measure plan.json --executor coreml\n"

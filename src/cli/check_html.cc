@@ -122,13 +122,15 @@ std::string for_script(const Json& json) {
 }  // namespace
 
 std::string check_html(const std::string& path, const std::vector<CheckedPackage>& packages,
-                       const CheckReportOptions& options, bool is_chip_named) {
+                       const CheckReportOptions& options, bool is_chip_named,
+                       const Json& measured) {
   const ane::Chip& chip = *options.chip;
   Json json = {{"anemone", version()},
                {"file", path},
                {"chip", {{"id", chip.id}, {"name", chip.name}, {"named", is_chip_named}}},
                {"totals", totals_json(packages)},
                {"steps", steps_json(packages, options)},
+               {"measured", measured},
                {"severities", Json::object()},
                {"laws", Json::array()},
                {"packages", Json::array()}};
@@ -137,7 +139,8 @@ std::string check_html(const std::string& path, const std::vector<CheckedPackage
         broken_laws(packages, severity).size();
   for (const auto& [severity, law] : broken_laws(packages))
     json["laws"].push_back(
-        with_places(law_json(*law, severity, options.measured), found_lines(*law, packages)));
+        with_places(law_json(*law, severity, options.measured, options.has_hints),
+                    found_lines(*law, packages)));
   for (const CheckedPackage& package : packages) {
     Json entry = {{"name", package.name},
                   {"weight_bytes", package.weight_bytes},
@@ -151,7 +154,8 @@ std::string check_html(const std::string& path, const std::vector<CheckedPackage
   }
   std::string page(kCheckPageHead);
   page += for_script(json);
-  for (const std::string_view part : {kCheckPageStart, kCheckPageGraph, kCheckPageEnd})
+  for (const std::string_view part :
+       {kCheckPageStart, kCheckPageGraph, kCheckPageMeasured, kCheckPageEnd})
     page += part;
   return page;
 }

@@ -135,6 +135,31 @@ Json residency_json(const api::FunctionResidency& function) {
           {"products_elsewhere", std::move(elsewhere)}};
 }
 
+std::string laws_text(const ane::Measurements& measured) {
+  std::string text = fmt::format("\nmeasured with the probes on {} with {}\n\n",
+                                 escaped(measured.model), escaped(measured.system));
+  std::vector<std::vector<std::string>> rows;
+  for (const ane::MeasuredLaw& each : measured.laws)
+    rows.push_back({std::string(each.law->id),
+                    each.holds ? std::string(ane::severity_name(each.severity)) : "does not hold",
+                    escaped(each.what)});
+  return text + table(rows, "  ");
+}
+
+std::string placement_text(const MeasuredPlacement& placed) {
+  std::string text =
+      fmt::format("\nplanned by Core ML of {} with {}: {}\n\n", escaped(placed.model),
+                  escaped(placed.system), placed.planned.summary());
+  text += functions_text(placed) + contradictions_text(placed.planned);
+  for (const MeasuredPlacement::Failed& each : placed.failed)
+    text += fmt::format("  {} {}: {}\n", escaped(each.package), escaped(each.function),
+                        escaped(each.error));
+  if (!placed.missing.empty())
+    text += fmt::format("  no plan in the file: {}\n",
+                        escaped(fmt::format("{}", fmt::join(placed.missing, ", "))));
+  return text;
+}
+
 }  // namespace
 
 Status MeasuredPlacement::check_products(const std::string& subject) const {
@@ -169,27 +194,35 @@ MeasuredPlacement measured_placement(const std::vector<ane::CheckedPackage>& pac
   return out;
 }
 
-void add_measured(const MeasuredPlacement& measured, Report& report) {
-  Json& json = report.json["measured"] = {{"system", measured.system},
-                                          {"model", measured.model},
-                                          {"functions", Json::array()},
-                                          {"failed", Json::array()},
-                                          {"missing", measured.missing}};
-  for (const api::FunctionResidency& each : measured.planned.functions)
-    json["functions"].push_back(residency_json(each));
-  std::string text =
-      fmt::format("\nplanned by Core ML of {} with {}: {}\n\n", escaped(measured.model),
-                  escaped(measured.system), measured.planned.summary());
-  text += functions_text(measured) + contradictions_text(measured.planned);
-  for (const MeasuredPlacement::Failed& each : measured.failed) {
-    json["failed"].push_back(
-        {{"package", each.package}, {"function", each.function}, {"error", each.error}});
-    text += fmt::format("  {} {}: {}\n", escaped(each.package), escaped(each.function),
-                        escaped(each.error));
+void add_measured(const ane::Measurements* laws, const MeasuredPlacement* placed, Report& report) {
+  const bool has_laws = laws != nullptr && !laws->laws.empty();
+  if (!has_laws && placed == nullptr) return;
+  Json& json =
+      report.json["measured"] = {{"system", placed == nullptr ? laws->system : placed->system},
+                                 {"model", placed == nullptr ? laws->model : placed->model},
+                                 {"laws", Json::array()},
+                                 {"functions", Json::array()},
+                                 {"failed", Json::array()},
+                                 {"missing", Json::array()}};
+  std::string text;
+  if (has_laws) {
+    for (const ane::MeasuredLaw& each : laws->laws)
+      json["laws"].push_back(
+          {{"law", each.law->id},
+           {"holds", each.holds},
+           {"severity", each.holds ? ane::severity_name(each.severity) : std::string_view()},
+           {"measured", each.what}});
+    text += laws_text(*laws);
   }
-  if (!measured.missing.empty())
-    text += fmt::format("  no plan in the file: {}\n",
-                        escaped(fmt::format("{}", fmt::join(measured.missing, ", "))));
+  if (placed != nullptr) {
+    for (const api::FunctionResidency& each : placed->planned.functions)
+      json["functions"].push_back(residency_json(each));
+    for (const MeasuredPlacement::Failed& each : placed->failed)
+      json["failed"].push_back(
+          {{"package", each.package}, {"function", each.function}, {"error", each.error}});
+    json["missing"] = placed->missing;
+    text += placement_text(*placed);
+  }
   // The last line stays the last: it counts the broken laws.
   const std::size_t end = report.text.rfind("\n\n");
   report.text.insert(end == std::string::npos ? report.text.size() : end + 1, text);

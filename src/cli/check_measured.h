@@ -33,9 +33,10 @@ struct MeasuredPlacement {
 MeasuredPlacement measured_placement(const std::vector<ane::CheckedPackage>& packages,
                                      const exec::coreml::PlanFile& plans);
 
-// Adds to a report of check_report(): the text gets a line per function with its verdict and a line
-// per kind of operation that is not placed as predicted; the JSON gets `measured` with every such
-// operation.
-void add_measured(const MeasuredPlacement& measured, Report& report);
+// Adds to a report of check_report() what a Mac measured: laws by its probes, functions by the plan
+// of Core ML; nullptr: nothing of that kind. The text gets a line per law, a line per function with
+// its verdict and a line per kind of operation that is not placed as predicted; the JSON gets
+// `measured` with all laws and every such operation.
+void add_measured(const ane::Measurements* laws, const MeasuredPlacement* placed, Report& report);
 
 }  // namespace anemone::cli

@@ -105,6 +105,9 @@ summary:hover .title { text-decoration: underline; text-underline-offset: .15em;
 .law ul { list-style: none; }
 .law li + li { margin-top: .3rem; }
 .law .body > button { margin-top: 1rem; }
+#measured ul { list-style: none; overflow-wrap: anywhere; }
+#measured li + li { margin-top: .3rem; }
+#measured .body .intro { margin: 1.1rem 0 .4rem; }
 .badge { font-size: .85rem; font-weight: 600; }
 .badge.time { min-width: 8.5rem; text-align: right; }
 .moved { color: var(--cpu); }
@@ -194,6 +197,7 @@ footer p { color: var(--muted); max-width: 46rem; font-size: .9rem; margin-botto
 <nav aria-label="Sections of this report">
 <a href="#change">What to change</a>
 <a href="#where">Where each function runs</a>
+<a href="#measured" id="measured-link" hidden>What a Mac measured</a>
 <a href="#operations">Operations</a>
 </nav>
 </header>
@@ -220,6 +224,11 @@ Transition from one device to another</li>
 </ul>
 <div id="functions"></div>
 </section>
+<section id="measured" aria-labelledby="measured-title" hidden>
+<h2 id="measured-title">What a Mac measured</h2>
+<div id="measured-mac"></div>
+<div id="measured-parts"></div>
+</section>
 <section id="operations" aria-labelledby="operations-title">
 <h2 id="operations-title" tabindex="-1">Operations</h2>
 <div id="list"></div>
@@ -227,7 +236,8 @@ Transition from one device to another</li>
 </main>
 <footer>
 <p>This report is a prediction. It follows from what others reported about the Neural Engine, and
-nothing was run or measured to make it. Core ML decides where each operation runs when it loads the
+nothing was run to make it; what a Mac measured, where a file of that was given, has a section of
+its own. Core ML decides where each operation runs when it loads the
 model, and it may decide differently on another chip or system.</p>
 <p>Estimated times are lower bounds: the bytes at the rate of the memory, or the multiplications at
 the rate of the Neural Engine, whichever takes longer, and the cost of each start and

@@ -6,11 +6,12 @@
 
 namespace anemone::cli {
 
-// The page is the head, the report as JSON and the three parts of its script. The script reads the
+// The page is the head, the report as JSON and the four parts of its script. The script reads the
 // JSON from the element around it, so every `<` of the JSON has to be written as \u003c.
 extern const std::string_view kCheckPageHead;
 extern const std::string_view kCheckPageStart;
 extern const std::string_view kCheckPageGraph;
+extern const std::string_view kCheckPageMeasured;
 extern const std::string_view kCheckPageEnd;
 
 }  // namespace anemone::cli

@@ -128,6 +128,7 @@ try {
   const list = showList(operations);
   showLaws(report, operations, list);
   showFunctions(report, list);
+  showMeasured(report);
 } catch (error) {
   byId('verdict').textContent = `The report of this page could not be read: ${error.message}`;
   byId('verdict').dataset.tone = 'refused';

@@ -137,6 +137,20 @@ const kSeverities = {
       'and no reason for a change.'],
 };
 
+// How a hint begins, before what is typed or done.
+const hintStarts = {
+  option: 'Compile with', omit: 'Compile without',
+  form: 'Compile with --form FILE.json, a file with', rewrite: 'Rewrite the graph:',
+  nothing: 'Nothing to do:',
+};
+// With --hints alone.
+function hintsEntry({hints = []}) {
+  const item = ({kind, text}) => make('li', {}, `${hintStarts[kind] ?? kind} `,
+      ['rewrite', 'nothing'].includes(kind) ? text : make('code', {}, text));
+  return hints.length === 0 ? [] :
+      [make('dt', {}, 'Hints'), make('dd', {}, make('ul', {}, hints.map(item)))];
+}
+
 function lawCard(law, operations, list) {
   const [source, ...against] = law.source.split(/(?:^|; )against it /);
   const places = make('ul');
@@ -152,7 +166,7 @@ function lawCard(law, operations, list) {
           make('span', {class: 'title'}, law.statement, make('code', {}, law.law)),
           make('span', {class: 'badge muted'}, plural(law.places, 'place'))),
       make('div', {class: 'body'},
-          make('dl', {}, entry('Change', law.change), entry('Places', places),
+          make('dl', {}, entry('Change', law.change), hintsEntry(law), entry('Places', places),
               source === '' ? [] : entry('Evidence', source),
               against.length === 0 ? [] : entry('Evidence against it', against.join('; '))),
           moved === 0 ? [] : make('button', {type: 'button', click: () => list({law: law.law})},

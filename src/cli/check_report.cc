@@ -71,7 +71,7 @@ std::string source_of(const Law& law, const ane::Measurements* measured) {
 }
 
 std::string law_text(const Law& law, Severity severity, const std::vector<FoundLine>& lines,
-                     const ane::Measurements* measured) {
+                     const CheckReportOptions& options) {
   std::string text =
       "\n" +
       wrapped(fmt::format("{} {}: {}", ane::severity_name(severity), law.id, law.statement), 4);
@@ -85,8 +85,34 @@ std::string law_text(const Law& law, Severity severity, const std::vector<FoundL
   text += table(rows, "  ");
   if (lines.size() > kMaxLines)
     text += fmt::format("  and {} more (--json has all)\n", lines.size() - kMaxLines);
-  return text + "  " + wrapped(fmt::format("source: {}", escaped(source_of(law, measured))), 4) +
-         "  " + wrapped(fmt::format("change: {}", law.remedy), 4);
+  text += "  " + wrapped(fmt::format("source: {}", escaped(source_of(law, options.measured))), 4) +
+          "  " + wrapped(fmt::format("change: {}", law.remedy), 4);
+  if (options.has_hints)
+    for (const ane::Hint& hint : ane::hints_of(law))
+      text += "  " + wrapped("hint: " + ane::hint_text(hint), 4);
+  return text;
+}
+
+// Of an operation also its index in the "placement" of its function, since others may have its
+// name; constants and what restores them are not placed.
+Json finding_json(const CheckedPackage& package, const Finding& finding) {
+  const Place& place = finding.place;
+  Json json = {{"law", finding.law->id},
+               {"package", package.name},
+               {"place", ane::place_kind_name(place.kind)},
+               {"function", place.function},
+               {"name", place.name},
+               {"found", finding.found}};
+  if (!place.operation) return json;
+  const auto function = std::ranges::find(package.functions, place.function, &PlacedFunction::name);
+  if (function == package.functions.end()) return json;
+  const std::vector<PlacedOperation>& operations = function->operations;
+  // They stand in the order of their indices.
+  const auto placed =
+      std::ranges::lower_bound(operations, *place.operation, {}, &PlacedOperation::index);
+  if (placed != operations.end() && placed->index == *place.operation)
+    json["operation"] = placed - operations.begin();
+  return json;
 }
 
 std::string count_text(std::size_t part, std::size_t whole) {
@@ -143,12 +169,18 @@ std::vector<ane::StepTime> steps_of(const std::vector<CheckedPackage>& packages,
 
 }  // namespace
 
-Json law_json(const Law& law, Severity severity, const ane::Measurements* measured) {
-  return {{"law", law.id},
-          {"severity", ane::severity_name(severity)},
-          {"statement", law.statement},
-          {"source", source_of(law, measured)},
-          {"change", law.remedy}};
+Json law_json(const Law& law, Severity severity, const ane::Measurements* measured,
+              bool has_hints) {
+  Json json = {{"law", law.id},
+               {"severity", ane::severity_name(severity)},
+               {"statement", law.statement},
+               {"source", source_of(law, measured)},
+               {"change", law.remedy}};
+  if (!has_hints) return json;
+  json["hints"] = Json::array();
+  for (const ane::Hint& hint : ane::hints_of(law))
+    json["hints"].push_back({{"kind", ane::hint_name(hint.kind)}, {"text", hint.text}});
+  return json;
 }
 
 Json function_json(const PlacedFunction& function, const ane::Chip& chip) {
@@ -242,12 +274,7 @@ Report check_report(const std::string& path, const std::vector<CheckedPackage>& 
     report.json["packages"].push_back(
         {{"name", package.name}, {"weight_bytes", package.weight_bytes}});
     for (const Finding& finding : package.findings)
-      report.json["findings"].push_back({{"law", finding.law->id},
-                                         {"package", package.name},
-                                         {"place", ane::place_kind_name(finding.place.kind)},
-                                         {"function", finding.place.function},
-                                         {"name", finding.place.name},
-                                         {"found", finding.found}});
+      report.json["findings"].push_back(finding_json(package, finding));
     for (const PlacedFunction& function : package.functions) {
       Json json = function_json(function, *options.chip);
       json["package"] = package.name;
@@ -268,8 +295,8 @@ Report check_report(const std::string& path, const std::vector<CheckedPackage>& 
   report.json["steps"] = steps_json(packages, options);
   for (const auto& [severity, law] : broken_laws(packages)) {
     if (severity != Severity::kNote || options.has_notes)
-      report.text += law_text(*law, severity, found_lines(*law, packages), options.measured);
-    report.json["laws"].push_back(law_json(*law, severity, options.measured));
+      report.text += law_text(*law, severity, found_lines(*law, packages), options);
+    report.json["laws"].push_back(law_json(*law, severity, options.measured, options.has_hints));
   }
   const auto notes = broken_laws(packages, Severity::kNote);
   if (!notes.empty() && !options.has_notes)

@@ -31,6 +31,7 @@ struct CheckReportOptions {
   bool has_notes = false;                        // the text explains notes, too
   const artifact::Manifest* manifest = nullptr;  // of the packages, for the time of a step
   bool has_operations = false;                   // the JSON has every operation with its device
+  bool has_hints = false;                        // each broken law has its hints
 };
 
 // Equal findings of a law: what was found at `count` places, and the first of them.
@@ -45,8 +46,9 @@ std::vector<FoundLine> found_lines(const ane::Law& law,
 
 // The parts that all forms of the report have: a law without its places, the sums of a function
 // with its estimate, the steps of a model, and an operation with its device. A measurement stands
-// before the sources of its law.
-Json law_json(const ane::Law& law, ane::Severity severity, const ane::Measurements* measured);
+// before the sources of its law, and its hints are asked for.
+Json law_json(const ane::Law& law, ane::Severity severity, const ane::Measurements* measured,
+              bool has_hints);
 Json function_json(const ane::PlacedFunction& function, const ane::Chip& chip);
 Json steps_json(const std::vector<ane::CheckedPackage>& packages,
                 const CheckReportOptions& options);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <span>
 
 #include "ane/laws_page.h"
 #include "base/file.h"
@@ -45,6 +46,40 @@ TEST(Laws, HaveAnIdOfTheirOwnAndAllTheirTexts) {
   }
   EXPECT_TRUE(std::ranges::is_sorted(laws(), {}, &Law::severity));
   EXPECT_EQ(find_law("no-such-law"), nullptr);
+}
+
+// What a package can break has a way out that can be copied, or the reason why there is none.
+TEST(Laws, HaveHintsWhereAPackageBreaksThem) {
+  for (const Law* law : laws()) {
+    SCOPED_TRACE(law->id);
+    const std::span<const Hint> hints = hints_of(*law);
+    EXPECT_EQ(hints.empty(), law->find == nullptr);
+    // They stand in the first rows, none of them twice.
+    EXPECT_EQ(static_cast<std::size_t>(std::ranges::count_if(
+                  law->hints, [](const Hint& hint) { return !hint.text.empty(); })),
+              hints.size());
+    std::set<std::string> texts;
+    for (const Hint& hint : hints) {
+      EXPECT_FALSE(hint.text.empty());
+      EXPECT_FALSE(hint.text.ends_with('.'));
+      EXPECT_TRUE(texts.insert(hint_text(hint)).second) << hint.text;
+      // cli_test compiles with them.
+      const bool is_flag = hint.kind == Hint::Kind::kOption || hint.kind == Hint::Kind::kOmit;
+      EXPECT_EQ(is_flag, hint.text.starts_with("--")) << hint.text;
+    }
+    // A package of another writer has no options of ours.
+    EXPECT_TRUE(hints.empty() || std::ranges::count(hints, Hint::Kind::kRewrite, &Hint::kind) == 1);
+  }
+}
+
+TEST(Laws, WriteHintsAsTheyAreTyped) {
+  EXPECT_EQ(hint_text({Hint::Kind::kOption, "--quant lut4"}), "compile with --quant lut4");
+  EXPECT_EQ(hint_text({Hint::Kind::kOmit, "--range-dim"}, "`"), "compile without `--range-dim`");
+  EXPECT_EQ(hint_text({Hint::Kind::kForm, R"({"a": "b"})"}, "`"),
+            R"(compile with `--form FILE.json`, a file with `{"a": "b"}`)");
+  EXPECT_EQ(hint_text({Hint::Kind::kRewrite, "two operations"}),
+            "rewrite the graph: two operations");
+  EXPECT_EQ(hint_text({Hint::Kind::kNothing, "it is small"}), "nothing to do: it is small");
 }
 
 TEST(Laws, SayWhoIsForAndAgainst) {

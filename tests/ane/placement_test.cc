@@ -3,6 +3,7 @@
 // same form: the placement table of the founding documents, and what reports say of single forms.
 #include "ane/placement.h"
 
+#include <algorithm>
 #include <string>
 
 #include "tests/ane/law_programs.h"
@@ -128,36 +129,50 @@ TEST(Placement, OfATinyFunctionIsTheCpu) {
   EXPECT_EQ(on_cpu(1096), 0U);
 }
 
-// A depthwise convolution leaves the chip and comes back.
+// A convolution, one with a group for each channel, which leaves the chip, and another one.
+ir::Program program_of_taps() {
+  return program_of({{"main", [](Builder& b) {
+                        Value* x = fp16_input(b, "x", {1, 2048, 1, 64});
+                        Value* first = conv(b, x, Stored::kFp16, 2048, 2048);
+                        Value* taps = b.op("conv",
+                                           {{"x", first},
+                                            {"weight", unread(DType::kFp16, {2048, 1, 1, 3})},
+                                            {"groups", ir::Literal::int32(2048)},
+                                            {"pad_type", ir::Literal::text("same")}},
+                                           "taps");
+                        return conv(b, taps, Stored::kFp16, 2048, 2048);
+                      }}});
+}
+
 TEST(Placement, CountsTransitions) {
-  const ir::Program program =
-      program_of({{"main", [](Builder& b) {
-                     Value* x = fp16_input(b, "x", {1, 2048, 1, 64});
-                     Value* first = conv(b, x, Stored::kFp16, 2048, 2048);
-                     Value* taps = b.op("conv",
-                                        {{"x", first},
-                                         {"weight", unread(DType::kFp16, {2048, 1, 1, 3})},
-                                         {"groups", ir::Literal::int32(2048)},
-                                         {"pad_type", ir::Literal::text("same")}},
-                                        "taps");
-                     return conv(b, taps, Stored::kFp16, 2048, 2048);
-                   }}});
+  const ir::Program program = program_of_taps();
   const PlacedFunction function = placed(program);
   EXPECT_EQ(function.count(Device::kCpu), 1U);
   EXPECT_EQ(function.transitions(), 2U);
   EXPECT_EQ(function.products_on(Device::kNeuralEngine), 2U);
 }
 
-// A stranger's operation may have no name: what is found of it is of no other operation.
-TEST(Placement, LeavesTheFunctionOfAnUnnamedOperation) {
-  ir::Program program = program_of(
-      {{"main", [](Builder& b) {
-          Value* x = conv(b, fp16_input(b, "x", {1, 2048, 1, 64}), Stored::kFp16, 2048, 2048);
-          return b.op("cumsum", {{"x", x}, {"axis", ir::Literal::int32(3)}}, "sums");
-        }}});
-  EXPECT_EQ(placed(program).count(Device::kCpu), 1U);
-  program.functions().front()->block->ops.back()->name.clear();
-  EXPECT_EQ(placed(program).count(Device::kCpu), 0U);
+// In a stranger's file several operations may have one name, or none: what is found of one of them
+// is of no other one.
+TEST(Placement, TellsOperationsOfOneNameApart) {
+  for (const std::string name : {"conv", ""}) {
+    SCOPED_TRACE(name);
+    ir::Program program = program_of_taps();
+    for (ir::Op* op : program.functions().front()->block->ops)
+      if (op->type == "conv") op->name = name;
+    const Package package{.program = program, .weight_bytes = 0};
+    const std::vector<Finding> findings = check(package);
+    const auto found = std::ranges::find(findings, find_law("depthwise-conv"), &Finding::law);
+    ASSERT_NE(found, findings.end());
+    EXPECT_EQ(found->place.name, name);
+    const PlacedFunction function = place(package, findings).front();
+    ASSERT_EQ(function.operations.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(function.operations[i].name, name);
+      EXPECT_EQ(function.operations[i].device, i == 1 ? Device::kCpu : Device::kNeuralEngine) << i;
+    }
+    EXPECT_EQ(found->place.operation, function.operations[1].index);
+  }
 }
 
 // What a chip has a form for depends on its generation.
@@ -187,6 +202,29 @@ TEST(Sums, CountBytesAndMultiplications) {
   EXPECT_EQ(function.weight_bytes, 2 * kMatrix);
   EXPECT_EQ(function.interface_bytes, 2U * 2048 * 64 * 2);
   EXPECT_EQ(function.state_bytes, 2U * 2 * 512 * 64 * 2);
+}
+
+// A constant that two functions and two operations read counts once in each function and once in
+// the package, in place or not.
+TEST(Sums, CountSharedConstantsOnce) {
+  const ir::Literal shared = unread(DType::kFp16, {1096, 1096, 1, 1});
+  const auto twice = [&](Builder& b) {
+    Value* x = fp16_input(b, "x", {1, 1096, 1, 64});
+    for (int i = 0; i < 2; ++i) x = b.op("conv", {{"x", x}, {"weight", shared}}, "conv");
+    return x;
+  };
+  const ir::Program program = program_of({{"decode", twice}, {"prefill", twice}});
+  const Package package{.program = program};
+  constexpr std::uint64_t kBytes = 1096ULL * 1096 * 2;
+  EXPECT_EQ(package.survey.weight_bytes, kBytes);
+  EXPECT_EQ(package.weight_bytes, kBytes);
+  for (const PlacedFunction& function : place(package, check(package))) {
+    EXPECT_EQ(function.weight_bytes, kBytes);
+    for (const PlacedOperation& each : function.operations) EXPECT_EQ(each.weight_bytes, kBytes);
+  }
+  // The law of small packages and that of tiny functions look at the same sums.
+  EXPECT_EQ(findings("small-package", package), Found{"package: 2.40 MB of weights"});
+  EXPECT_EQ(findings("tiny-function", package), kNone);
 }
 
 // 494 MB of int8 at the 64 GB/s of an M4 take 7.7 ms: the bound of 130 tokens per second of the

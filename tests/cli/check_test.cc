@@ -119,7 +119,20 @@ TEST(CheckModel, RefusesBlocksOfInputsAndSaysItInOneLine) {
             std::string::npos)
       << outcome.out;
   EXPECT_TRUE(outcome.out.ends_with("\n1 refused, 1 slow, 1 contested\n")) << outcome.out;
-  EXPECT_EQ(places(json_of(model, 1), "block-scales").size(), 50U);
+  const Json report = json_of(model, 1);
+  EXPECT_EQ(places(report, "block-scales").size(), 50U);
+  // A finding names its operation by the index in the placement, too.
+  for (const Json& finding : report["findings"]) {
+    if (finding["law"] != "block-scales") continue;
+    const Json& functions = report["functions"];
+    const auto function = std::ranges::find_if(functions, [&](const Json& each) {
+      return each["package"] == finding["package"] && each["function"] == finding["function"];
+    });
+    ASSERT_NE(function, functions.end());
+    const Json& placed = (*function)["placement"].at(finding["operation"].get<std::size_t>());
+    EXPECT_EQ(placed["name"], finding["name"]);
+    EXPECT_EQ(placed["law"], "block-scales");
+  }
 }
 
 TEST(CheckModel, FollowsTheFormThatWasCompiled) {
@@ -283,6 +296,39 @@ TEST(CheckPackage, RefusesOtherFilesInOneLine) {
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   }
+}
+
+// A law that did not hold on the Mac breaks nothing, and is named as one that was measured.
+TEST(CheckCommand, NamesTheLawsThatAMacMeasured) {
+  const TemporaryFolder folder;
+  const auto result = [](const char* probe, const char* what) {
+    return std::string(R"({"probe": ")") + probe + R"(", "package": "p", "function": "main", )" +
+           what + "}";
+  };
+  const char* ran = R"("placement": {"ane": 24, "gpu": 0, "cpu": 0}, "median_ms": 1, "cosine": 1)";
+  std::ofstream(folder.file("results.json"))
+      << R"({"format": 1, "anemone": "1", "system": "macOS 26.1", "model": "Mac16,1", "results": [)"
+      << result("states-2l", R"("error": "code <-14>")") << "," << result("states-1", ran) << ","
+      << result("layout-height", ran) << "," << result("layout-width", ran) << "]}";
+  const std::string model = compiled(folder, "--form blend-states");
+  const std::string check =
+      "check '" + model + "' --measured '" + folder.file("results.json") + "'";
+  const Outcome text = run_anemone(check + " --html '" + folder.file("page.html") + "'");
+  EXPECT_EQ(text.code, 1) << text.err;
+  EXPECT_NE(
+      text.out.find("\nmeasured with the probes on Mac16,1 with macOS 26.1\n\n"
+                    "  many-states  refused        states-2l fails (code <-14>), states-1 runs\n"
+                    "  narrow-axis  does not hold  layout-height runs as layout-width does\n"),
+      std::string::npos)
+      << text.out;
+  const auto json = parse_json(run_anemone(check + " --json").out, "report");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(broken(*json), Ids{"many-states"});
+  EXPECT_EQ((*json)["measured"]["laws"][0]["severity"], "refused");
+  EXPECT_EQ((*json)["measured"]["laws"][1]["holds"], false);
+  const std::string page = contents(folder.file("page.html"));
+  EXPECT_NE(page.find(R"("measured":"states-2l fails (code \u003c-14>), states-1 runs")"),
+            std::string::npos);
 }
 
 // A dry run tells before anything is written what `check` tells of the same folder afterwards.

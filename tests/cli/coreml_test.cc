@@ -123,6 +123,33 @@ TEST_F(OverCoreMl, CheckNamesContradictedOperationsWithTheLaw) {
       "products on the Neural Engine");
 }
 
+// The report that a page holds.
+Json report_of(const std::string& page) {
+  const std::string begin = R"(<script type="application/json" id="report">)";
+  const std::size_t at = page.find(begin);
+  EXPECT_NE(at, std::string::npos);
+  const std::size_t from = at + begin.size();
+  return json_of(page.substr(from, page.find("</script>", from) - from));
+}
+
+TEST_F(OverCoreMl, CheckShowsOnThePageWhatAMacMeasured) {
+  measure("conv=cpu", "page.json");
+  const std::string check = fmt::format("check '{}' --html '{}'", model(), file("page.html"));
+  const Outcome read =
+      run_anemone(check + fmt::format(" --measured '{}' --json", file("page.json")));
+  EXPECT_EQ(read.code, 0) << read.err;
+  const Json measured = report_of(contents(file("page.html")))["measured"];
+  EXPECT_EQ(measured, json_of(read.out)["measured"]);
+  EXPECT_EQ(measured["model"], "Mac16,10");
+  ASSERT_EQ(measured["functions"].size(), 6U);
+  EXPECT_EQ(measured["functions"][0]["verdict"], "partly");
+  EXPECT_EQ(measured["functions"][0]["products_elsewhere"].size(), 24U);
+  EXPECT_EQ(measured["laws"].size(), 0U);
+  // Without a file there is nothing to show.
+  EXPECT_EQ(run_anemone(check).code, 0);
+  EXPECT_TRUE(report_of(contents(file("page.html")))["measured"].is_null());
+}
+
 TEST_F(OverCoreMl, CheckRefusesFilesOfOtherPackagesAndOtherExecutors) {
   measure("", "other.json");
   const std::string coremltools = source_path("tests/mlpackage/data/coremltools");

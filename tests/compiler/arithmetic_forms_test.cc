@@ -31,7 +31,7 @@ Counts count(const std::string& folder, const artifact::Manifest& manifest) {
     const auto model = mlpackage::read_package(folder + "/" + shard.package);
     EXPECT_TRUE(model.ok()) << model.status().message();
     if (!model.ok()) return out;
-    ane::for_each_op(model->program, [&](const ir::Function& function, const ir::Op& op) {
+    const auto visit = [&](const ir::Function& function, const ir::Op& op, std::size_t) {
       if (op.type == "select") ++out.selects;
       if (op.type != "conv") return;
       const auto groups = ir::ProgramInferContext(op, function.opset).integer("groups").value_or(1);
@@ -39,7 +39,8 @@ Counts count(const std::string& folder, const artifact::Manifest& manifest) {
         ++out.depthwise_convs;
       else if (groups != 1)
         ++out.other_convs_over_time;
-    });
+    };
+    ane::for_each_op({.program = model->program}, visit);
   }
   return out;
 }
