@@ -7,6 +7,7 @@
 
 #include "ane/program_walk.h"
 #include "ir/verifier.h"
+#include "ops/products.h"
 #include "tensor/shape.h"
 
 namespace anemone::ane {
@@ -70,7 +71,7 @@ PlacedFunction measure(const ir::Function& function) {
     each.name = place_of(function, op).name;
     each.type = op.type;
     each.multiplications = multiplications_of(function, op);
-    each.is_product = is_weighted(op);
+    each.is_product = ops::is_product(op.type);
     Constants weights;
     if (each.is_product) collect_constants(op, "weight", weights);
     each.weight_bytes = total_bytes(weights);
