@@ -7,6 +7,7 @@
 
 #include "ane/program_walk.h"
 #include "ir/verifier.h"
+#include "ops/products.h"
 #include "tensor/shape.h"
 
 namespace anemone::ane {
@@ -70,7 +71,7 @@ PlacedFunction measure(const SurveyedFunction& surveyed) {
     each.name = op.name;
     each.type = op.type;
     each.multiplications = multiplications_of(function, op);
-    each.is_product = is_weighted(op);
+    each.is_product = ops::is_product(op.type);
     each.weight_bytes = surveyed.operations[i].weight_bytes;
     each.index = i;
     placed.operations.push_back(std::move(each));

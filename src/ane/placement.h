@@ -24,7 +24,7 @@ std::string_view device_name(Device device);  // "ane", "cpu"
 struct PlacedOperation {
   std::string name;         // for people: other operations may have the same, or none has one
   std::string type;         // "conv"
-  bool is_product = false;  // conv, conv_transpose or linear: what the chip is for
+  bool is_product = false;  // ops::is_product()
   Device device = Device::kNeuralEngine;
   const Law* law = nullptr;           // that took it off the chip; nullptr on the chip
   std::uint64_t multiplications = 0;  // each with an addition

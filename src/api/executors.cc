@@ -25,6 +25,7 @@ Result<std::unique_ptr<exec::Executor>> make_coreml(const ExecutorOptions& optio
   coreml::CoreMlOptions out;
   ANEMONE_ASSIGN_OR_RETURN(out.cache_folder, options.coreml_cache());
   out.cancel = options.cancel;
+  out.falls_back = options.falls_back;
   if (options.on_note)
     out.on_event = [note = options.on_note](const coreml::LoadEvent& event) {
       if (event.stage == coreml::LoadEvent::Stage::kNote) note(event.text);

@@ -24,6 +24,9 @@ struct ExecutorOptions {
   // Gives the folder of the models that Core ML compiled, which is private to the user. Called for
   // coreml alone, which needs it.
   std::function<Result<std::string>()> coreml_cache = {};
+  // For coreml: a package that Core ML cannot load for the Neural Engine runs on the CPU, with a
+  // note; else its load fails.
+  bool falls_back = true;
   // What the user should know of a load, such as a package that runs on the CPU. May be null.
   std::function<void(std::string_view)> on_note = {};
   // When it becomes true, waiting for another process that compiles for Core ML ends. May be null;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
 #include "artifact/manifest.h"
@@ -11,6 +12,7 @@
 #include "base/path.h"
 #include "base/version.h"
 #include "exec/coreml/coreml_executor.h"
+#include "mlpackage/compiled_reader.h"
 #include "mlpackage/package_reader.h"
 
 namespace anemone::api {
@@ -64,6 +66,17 @@ std::string text_of(const FunctionResidency& function, const coreml::PlacedOpera
                      operation.name, coreml::device_name(operation.planned), cause);
 }
 
+// The functions of a package that Core ML does not load, with what it says.
+Result<std::vector<coreml::PlannedFunction>> refused_package(const std::string& path,
+                                                             const std::string& name,
+                                                             const Status& status) {
+  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model content, mlpackage::read_package(path));
+  std::vector<coreml::PlannedFunction> out;
+  for (const ir::Function* function : content.program.functions())
+    out.push_back({name, function->name, status.message(), {}});
+  return out;
+}
+
 }  // namespace
 
 Verdict ModelResidency::verdict() const {
@@ -91,6 +104,11 @@ std::size_t ModelResidency::products_on_chip() const {
          });
 }
 
+exec::Placement ModelResidency::totals() const {
+  return {std::string(coreml::verdict_name(verdict())), operations(), on_chip(), products(),
+          products_on_chip()};
+}
+
 std::string ModelResidency::summary() const {
   return fmt::format(
       "{}: {} of {} operations and {} of {} products on the Neural Engine, in {} functions",
@@ -99,9 +117,9 @@ std::string ModelResidency::summary() const {
 }
 
 Status ModelResidency::check_products(const std::string& subject) const {
-  if (products() == 0)
+  if (products() == 0 && operations() == 0)
     return check_not_met(
-        "[{}] expected products on the Neural Engine, but Core ML tells of no product where it "
+        "[{}] expected products on the Neural Engine, but Core ML tells of no operation where it "
         "would run",
         subject);
   std::string named;
@@ -162,13 +180,24 @@ Result<coreml::PlanFile> plan_packages(exec::Executor& executor, std::span<const
   out.anemone = version();
   out.system = fmt::format("{} ({})", describe_machine().system, machine.os_build);
   out.model = machine.hardware;
+  for (const std::string& path : paths)
+    if (mlpackage::is_compiled_folder(path))
+      return unsupported(
+          "[{}] expected a package that Core ML compiles, got what it compiled already", path);
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(const auto program,
-                             executor.load(paths[i], {.functions = {}, .when_first_run = true}));
-    for (const std::string& function : program->functions()) {
-      auto plan = coreml::compute_plan(*program, function);
+    const std::string name(last_name(names[i]));
+    const auto loaded = executor.load(paths[i], {.functions = {}, .when_first_run = true});
+    if (!loaded.ok()) {
+      if (loaded.status().code() == Code::kCancelled) return loaded.status();
+      ANEMONE_ASSIGN_OR_RETURN(auto refused, refused_package(paths[i], name, loaded.status()));
+      std::ranges::move(refused, std::back_inserter(out.functions));
+      continue;
+    }
+    const exec::LoadedProgram& program = **loaded;
+    for (const std::string& function : program.functions()) {
+      auto plan = coreml::compute_plan(program, function);
       coreml::PlannedFunction& each = out.functions.emplace_back();
-      each.package = last_name(names[i]);
+      each.package = name;
       each.function = function;
       if (plan.ok())
         each.operations = *std::move(plan);

@@ -16,6 +16,7 @@
 #include "exec/coreml/plan_file.h"
 #include "exec/coreml/residency.h"
 #include "exec/executor.h"
+#include "exec/placement.h"
 
 namespace anemone::api {
 
@@ -35,12 +36,13 @@ struct ModelResidency {
   std::size_t on_chip() const;
   std::size_t products() const;
   std::size_t products_on_chip() const;
+  exec::Placement totals() const;
   // "resident: 980 of 980 operations and 50 of 50 products on the Neural Engine, in 4 functions".
   std::string summary() const;
 
-  // kCheckFailed where a product (exec::coreml::is_product) is not planned on the chip, or where
-  // Core ML tells of no product of any function: names the first of them with the law that explains
-  // it, and says how to see all.
+  // kCheckFailed where a product (ops::is_product) is not planned on the chip: names the first of
+  // them with the law that explains it, and says how to see all. The same where Core ML tells of no
+  // operation of any function where it runs, and there is no product.
   Status check_products(const std::string& subject) const;
 };
 
@@ -50,13 +52,15 @@ std::vector<exec::coreml::PredictedOperation> predictions_of(const ane::PlacedFu
 
 // Asks Core ML for the plan of every function of a model that the Core ML executor loaded, and
 // predicts each from its package. Of a package of experts the first function stands for all, which
-// have one graph. kUnsupported for a model of another executor; the errors of compute_plan() and of
-// reading a package.
+// have one graph. The errors of compute_plan(), as kInvalidArgument for a model of another
+// executor, and of reading a package.
 Result<ModelResidency> residency_of(const engine::Model& model);
 
 // Asks Core ML for the plan of every function of each package. `names` are those of the packages in
-// the result. What Core ML says against one function is its `error`. kUnsupported for another
-// executor; the errors of Executor::load().
+// the result. What Core ML says against one function is its `error`, and what it says against a
+// package is that of each of its functions. kUnsupported for another executor and for a compiled
+// model, which does not say what it was compiled of; kCancelled; the errors of reading a package
+// that does not load.
 Result<exec::coreml::PlanFile> plan_packages(exec::Executor& executor,
                                              std::span<const std::string> paths,
                                              std::span<const std::string> names);

@@ -59,6 +59,15 @@ Result<ScratchFolder> ScratchFolder::create(const std::string& parent, const std
                   kMaxNames);
 }
 
+Result<ScratchFolder> ScratchFolder::create_temporary(const std::string& name) {
+  std::error_code error;
+  const fs::path place = fs::temp_directory_path(error);
+  if (error)
+    return io_error("[TMPDIR] expected a folder for temporary files, got none: {}",
+                    error.message());
+  return create(place.string(), name);
+}
+
 ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
     : path_(std::exchange(other.path_, std::string())), lock_(std::move(other.lock_)) {}
 

@@ -206,9 +206,11 @@ void add_check_command(CLI::App& app, Context& context) {
       "Ask Core ML of this Mac where each operation would run, write it to this file and\n"
       "compare it with the prediction (with --executor coreml)");
   measure_option->excludes(measured_option);
-  command->add_flag("--strict", flags->is_strict,
-                    "Exit code 1, too, when a convolution or linear operation leaves the chip, as\n"
-                    "predicted or, where there is one, by the plan of Core ML");
+  command->add_flag(
+      "--strict", flags->is_strict,
+      "Exit code 1, too, when a product (convolution, linear operation, matrix product,\n"
+      "attention, recurrent layer) leaves the chip, as predicted or, where there is\n"
+      "one, by the plan of Core ML");
   command->add_flag("--notes", flags->has_notes,
                     "Explain conventions that are not kept, which later reports go beyond");
   command->add_flag("--hints", flags->has_hints,

@@ -36,7 +36,9 @@ const shortened = (name) =>
     name.length <= kMaxName ? name : `${name.slice(0, 100)} \u2026 ${name.slice(-50)}`;
 const devices = {ane: 'Neural Engine', cpu: 'CPU', gpu: 'GPU'};
 const deviceName = (id) => devices[id] ?? id;
-const isProduct = (operation) => ['conv', 'conv_transpose', 'linear'].includes(operation.type);
+const isProduct = (operation) => [
+  'conv', 'conv_transpose', 'linear', 'matmul', 'einsum', 'scaled_dot_product_attention', 'lstm', 'gru', 'rnn',
+].includes(operation.type);
 const count = (n) => n.toLocaleString('en');
 const digits = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
 const plural = (n, what) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;

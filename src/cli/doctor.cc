@@ -23,7 +23,7 @@
 #include "cli/inspect.h"
 #include "cli/model_folder.h"
 #include "cli/output.h"
-#include "cli/self_test.h"
+#include "cli/smoke_test.h"
 #include "engine/model/model.h"
 
 namespace anemone::cli {
@@ -125,7 +125,7 @@ class Doctor {
             {"writable", false}};
   }
 
-  // The self-test writes into the cache, so it also says whether that is possible.
+  // The smoke test writes into the cache, so it also says whether that is possible.
   void executors() {
     Json& json = json_["executors"] = Json::array();
     for (const api::ExecutorChoice& choice : api::executor_choices()) {
@@ -135,7 +135,7 @@ class Doctor {
       json.push_back(
           {{"name", choice.name}, {"available", choice.is_available}, {"note", choice.note}});
     }
-    json_["self_test"] = "not run";
+    json_["smoke_test"] = "not run";
     if (cache_.empty()) return;
     // Goes away with this function.
     const auto scratch = ScratchFolder::create(cache_, "doctor");
@@ -143,10 +143,10 @@ class Doctor {
     json_["cache"]["writable"] = true;
     const auto executor = api::make_executor(executor_);
     const Status status =
-        executor.ok() ? run_self_test(**executor, scratch->path()) : executor.status();
-    json_["self_test"] = status.ok() ? "passed" : "failed";
-    if (!status.ok()) return problem("self-test", status);
-    rows_.push_back({"self-test", "passed: a package was built, written, read and run"});
+        executor.ok() ? run_smoke_test(**executor, scratch->path()) : executor.status();
+    json_["smoke_test"] = status.ok() ? "passed" : "failed";
+    if (!status.ok()) return problem("smoke test", status);
+    rows_.push_back({"smoke test", "passed: a package was built, written, read and run"});
   }
 
   void environment() {
@@ -186,11 +186,7 @@ class Doctor {
     const auto placed = api::residency_of(**model);
     if (!placed.ok()) return problem("placement", placed.status());
     rows_.push_back({"placement", placed->summary()});
-    json["placement"] = {{"verdict", exec::coreml::verdict_name(placed->verdict())},
-                         {"operations", placed->operations()},
-                         {"operations_on_ane", placed->on_chip()},
-                         {"products", placed->products()},
-                         {"products_on_ane", placed->products_on_chip()}};
+    json["placement"] = exec::placement_json(placed->totals());
   }
 
   void problem(const char* what, const Status& status) {

@@ -4,9 +4,7 @@
 #include "selftest/selftest.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -17,6 +15,7 @@
 #include "api/residency.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/machine.h"
 #include "base/progress.h"
 #include "base/scratch_folder.h"
@@ -26,6 +25,7 @@
 #include "cli/output.h"
 #include "cli/output_place.h"
 #include "cli/placement.h"
+#include "exec/coreml/compiled_cache.h"
 
 namespace anemone::cli {
 namespace {
@@ -39,8 +39,8 @@ struct SelftestFlags {
   bool is_small = false;
 };
 
-// The builds that the flags leave.
-Result<std::vector<selftest::Build>> chosen(const SelftestFlags& flags, bool has_large) {
+// The builds that the flags leave: they name forms and weights that there are.
+std::vector<selftest::Build> chosen(const SelftestFlags& flags, bool has_large) {
   std::vector<selftest::Build> all = selftest::all_builds(has_large);
   const auto is_unwanted = [](const std::vector<std::string>& names, const std::string& name) {
     return !names.empty() && std::ranges::find(names, name) == names.end();
@@ -48,10 +48,12 @@ Result<std::vector<selftest::Build>> chosen(const SelftestFlags& flags, bool has
   std::erase_if(all, [&](const selftest::Build& build) {
     return is_unwanted(flags.forms, build.form) || is_unwanted(flags.quants, build.quant);
   });
-  if (!all.empty()) return all;
-  return invalid_argument(
-      "[selftest] expected --form of {} and --quant of none, lut6 and int8, got others",
-      fmt::join(ane::form_names(), ", "));
+  return all;
+}
+
+template <typename Names>
+std::vector<std::string> words_of(const Names& names) {
+  return {names.begin(), names.end()};
 }
 
 Json machine_json() {
@@ -92,36 +94,43 @@ Result<selftest::Results> run_all(exec::Executor& tested, const selftest::Option
 
 Status run_selftest(const SelftestFlags& flags, const Context& context) {
   const bool is_coreml = context.executor_kind == "coreml";
-  ANEMONE_ASSIGN_OR_RETURN(auto builds,
-                           chosen(flags, flags.is_full || (is_coreml && !flags.is_small)));
+  if (context.isa == "reference")
+    return invalid_argument(
+        "[--isa] expected kernels that are compared with the interpreter, got reference, which is "
+        "the interpreter");
   ANEMONE_RETURN_IF_ERROR(check_output_files(std::span(&flags.json, 1), {}));
-  ANEMONE_ASSIGN_OR_RETURN(
-      const ScratchFolder scratch,
-      ScratchFolder::create(std::filesystem::temp_directory_path().string(), "anemone-selftest"));
+  ANEMONE_ASSIGN_OR_RETURN(const ScratchFolder scratch,
+                           ScratchFolder::create_temporary("anemone-selftest"));
+  const std::string compiled = scratch.path() + "/coreml";
   api::ExecutorOptions with = context.executor();
   // What Core ML compiles goes away with the rest, and is compiled each time.
   with.coreml_cache = [&]() -> Result<std::string> {
-    const std::string folder = scratch.path() + "/coreml";
-    ANEMONE_RETURN_IF_ERROR(make_directories(folder));
-    return folder;
+    ANEMONE_RETURN_IF_ERROR(make_directories(compiled));
+    return compiled;
   };
+  // A package that Core ML refuses has not passed, whatever the CPU makes of it.
+  with.falls_back = false;
+  // Each of the packages is compiled for the first time, which a note would say of each.
   if (is_coreml) with.on_note = {};
   ANEMONE_ASSIGN_OR_RETURN(const auto tested, api::make_executor(with));
   ProgressReport bar("checking", Progress::Unit::kItems);
   selftest::Options options;
-  options.builds = std::move(builds);
+  options.builds = chosen(flags, flags.is_full || (is_coreml && !flags.is_small));
   options.seed = flags.seed;
   options.threads = context.threads;
   options.scratch = scratch.path();
   options.cancel = &interrupt_flag();
   options.progress = std::ref(bar);
-  if (is_coreml)
-    options.place = [](const engine::Model& model) -> Result<selftest::Placement> {
-      ANEMONE_ASSIGN_OR_RETURN(const api::ModelResidency placed, api::residency_of(model));
-      return selftest::Placement{std::string(exec::coreml::verdict_name(placed.verdict())),
-                                 placed.operations(), placed.on_chip(), placed.products(),
-                                 placed.products_on_chip()};
+  if (is_coreml) {
+    options.forget = [&] {
+      const auto freed = exec::coreml::clear_compiled(compiled);
+      if (!freed.ok()) ANEMONE_DEBUG("{}", freed.status().message());
     };
+    options.place = [](const engine::Model& model) -> Result<exec::Placement> {
+      ANEMONE_ASSIGN_OR_RETURN(const api::ModelResidency placed, api::residency_of(model));
+      return placed.totals();
+    };
+  }
   const auto results = run_all(*tested, options);
   bar.clear();
   if (!results.ok()) return results.status();
@@ -146,9 +155,11 @@ void add_selftest_command(CLI::App& app, Context& context) {
       "selftest", "Check that this machine computes what the reference interpreter does");
   command->add_option("--json", flags->json, "Write the results to this file, for a report");
   command->add_option("--form", flags->forms, "These forms alone, as in portable,slice-states")
+      ->transform(one_of(words_of(ane::form_names())))
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--quant", flags->quants, "These weights alone, of none, lut6 and int8")
+      ->transform(one_of(words_of(selftest::quant_names())))
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--seed", flags->seed, "Of the random weights, inputs and tokens")
@@ -157,7 +168,7 @@ void add_selftest_command(CLI::App& app, Context& context) {
   CLI::Option* full = command->add_flag(
       "--full", flags->is_full,
       "Models of 4 layers of 1024 channels, too, which Core ML does not leave to the CPU\n"
-      "(default with --executor coreml; 0.5 GB on disk and some minutes)");
+      "(default with --executor coreml; up to 0.6 GB on disk and some minutes)");
   command->add_flag("--small", flags->is_small, "No large models with --executor coreml, either")
       ->excludes(full);
   command->footer(

@@ -19,7 +19,7 @@
 namespace anemone::probe {
 
 // How large the packages are. Core ML leaves small ones to the CPU whatever their form, so only
-// tests may use others than these.
+// tests and the selftest may use others than these.
 struct Sizes {
   std::int64_t layers = 8;        // of compiled models
   std::int64_t graph_layers = 4;  // of graphs that are built here

@@ -189,9 +189,8 @@ bool needs_model(const std::vector<Probe>& chosen) {
 // Bytes of the weights that a build will have on disk.
 Result<std::uint64_t> planned_bytes(const Build& build, const Options& options) {
   if (build.kind == Build::Kind::kModel) {
-    ANEMONE_ASSIGN_OR_RETURN(
-        const ScratchFolder scratch,
-        ScratchFolder::create(fs::temp_directory_path().string(), "anemone-probe"));
+    ANEMONE_ASSIGN_OR_RETURN(const ScratchFolder scratch,
+                             ScratchFolder::create_temporary("anemone-probe"));
     ANEMONE_RETURN_IF_ERROR(write_config(scratch.path(), build, options.sizes));
     ANEMONE_ASSIGN_OR_RETURN(auto compile_with, compile_options(build, options));
     compile_with.dry_run = true;

@@ -13,7 +13,8 @@ namespace anemone::selftest {
 
 // How far `got` is from `expected`: the root of the sum of squared differences over that of the
 // squares of `expected`; 0 where both are zero or equal, and infinite where a number is not finite
-// on one side alone, or where the sizes differ.
+// on one side alone, or where the sizes differ. Scores of attention that both mask
+// (artifact::kMaskedScore, to which they are added) are left out.
 double relative_error(std::span<const float> got, std::span<const float> expected);
 double relative_error(const TensorView& got, const TensorView& expected);
 
@@ -21,9 +22,9 @@ double relative_error(const TensorView& got, const TensorView& expected);
 using Errors = std::vector<std::pair<std::string, double>>;
 double largest(const Errors& errors);  // 0 for none
 
-// kInternal where the second run lacks an output or a state of the first.
+// kInternal where `got` lacks an output of `expected`. Those that `expected` lacks do not count.
 Result<Errors> errors_of(const exec::Outputs& got, const exec::Outputs& expected);
-// The same of states; either may be null.
+// The same of states; null: there are none. And the errors of reading them.
 Result<Errors> errors_of(const exec::StateStore* got, const exec::StateStore* expected);
 
 }  // namespace anemone::selftest

@@ -47,28 +47,29 @@ Result<Ran> run(exec::Executor& executor, const std::string& package, const std:
 class Cuts {
  public:
   Cuts(const Pair& pair, const mlpackage::Model& whole, const std::string& function,
-       const InputTensors& inputs, const std::string& scratch)
-      : pair_(pair), whole_(whole), function_(function), inputs_(inputs), scratch_(scratch) {}
+       const InputTensors& inputs, const SearchOptions& options)
+      : pair_(pair), whole_(whole), function_(function), inputs_(inputs), options_(options) {}
 
   struct Outcome {
     double error = 0;
     std::string failure;
   };
 
-  Result<Outcome> at(std::size_t index) {
+  // nullopt: there is nothing to compare, since what crosses this cut are truth values or scalars.
+  Result<std::optional<Outcome>> at(std::size_t index) {
     auto cut = cut_behind(whole_, function_, index);
-    // Nothing to compare: what crosses this cut are truth values or scalars.
-    if (cut.status().code() == Code::kUnsupported) return Outcome{};
+    if (cut.status().code() == Code::kUnsupported) return std::optional<Outcome>();
     if (!cut.ok()) return cut.status();
-    const std::string path = fmt::format("{}/cut_{}.mlpackage", scratch_, index);
+    const std::string path = fmt::format("{}/cut_{}.mlpackage", options_.scratch, index);
     ANEMONE_RETURN_IF_ERROR(
         mlpackage::write_package(*cut, path, {.registry = &ops::op_registry()}).status());
     const auto errors = compare(pair_, path, "main", inputs_);
     std::error_code ignored;
     fs::remove_all(path, ignored);
-    if (errors.ok()) return Outcome{largest(*errors), ""};
+    if (options_.forget) options_.forget();
+    if (errors.ok()) return std::optional(Outcome{largest(*errors), ""});
     if (errors.status().code() == Code::kInternal) return errors.status();
-    return Outcome{0, errors.status().message()};
+    return std::optional(Outcome{0, errors.status().message()});
   }
 
  private:
@@ -76,8 +77,14 @@ class Cuts {
   const mlpackage::Model& whole_;
   const std::string& function_;
   const InputTensors& inputs_;
-  const std::string& scratch_;
+  const SearchOptions& options_;
 };
+
+// An error of the tested executor, which is never kInternal: that is one of the reference.
+Status of_tested(const exec::Executor& tested, const Status& status) {
+  return Status(status.code() == Code::kInternal ? Code::kDevice : status.code(),
+                fmt::format("[{}] {}", tested.name(), status.message()));
+}
 
 }  // namespace
 
@@ -97,53 +104,59 @@ Result<Errors> compare(const Pair& pair, const std::string& package, const std::
   if (!expected.ok())
     return internal_error("the reference does not run: {}", expected.status().message());
   auto got = run(pair.tested, package, function, inputs);
-  if (!got.ok())
-    return Status(got.status().code() == Code::kInternal ? Code::kDevice : got.status().code(),
-                  fmt::format("[{}] {}", pair.tested.name(), got.status().message()));
-  ANEMONE_ASSIGN_OR_RETURN(Errors errors, errors_of(got->outputs, expected->outputs));
-  ANEMONE_ASSIGN_OR_RETURN(const Errors states,
-                           errors_of(got->states.get(), expected->states.get()));
-  errors.insert(errors.end(), states.begin(), states.end());
+  if (!got.ok()) return of_tested(pair.tested, got.status());
+  auto errors = errors_of(got->outputs, expected->outputs);
+  if (!errors.ok()) return of_tested(pair.tested, errors.status());
+  const auto states = errors_of(got->states.get(), expected->states.get());
+  if (!states.ok()) return of_tested(pair.tested, states.status());
+  errors->insert(errors->end(), states->begin(), states->end());
   return errors;
 }
 
 Result<std::optional<FirstDifference>> find_first_difference(
     const Pair& pair, const std::string& package, const std::string& function,
-    const InputTensors& inputs, double tolerance, const std::string& scratch,
-    const std::atomic<bool>* cancel) {
+    const InputTensors& inputs, double tolerance, const SearchOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model whole, mlpackage::read_package(package));
   const ir::Function* found = whole.program.function(function);
   if (found == nullptr) return not_found("[{}] expected a function of the package", function);
   const std::vector<OperationName> operations = operations_of(*found);
   if (operations.empty()) return std::optional<FirstDifference>();
-  Cuts cuts(pair, whole, function, inputs, scratch);
+  Cuts cuts(pair, whole, function, inputs, options);
   const auto differs = [&](const Cuts::Outcome& outcome) {
     return !outcome.failure.empty() || !(outcome.error <= tolerance);
   };
-  std::size_t agreed = 0;  // cuts before this one agree
-  std::size_t last = operations.size() - 1;
-  ANEMONE_ASSIGN_OR_RETURN(Cuts::Outcome at_last, cuts.at(last));
-  if (!differs(at_last)) return std::optional<FirstDifference>();
+  std::size_t last = operations.size() - 1;  // the first known cut that differs
+  ANEMONE_ASSIGN_OR_RETURN(std::optional<Cuts::Outcome> at_last, cuts.at(last));
+  if (!at_last || !differs(*at_last)) return std::optional<FirstDifference>();
+  std::size_t begin = 0;   // cuts before this one agree
+  std::size_t end = last;  // cuts from this one to `last` have nothing to compare
   double before = 0;
-  while (agreed < last) {
-    if (cancel != nullptr && *cancel) return cancelled("[selftest] interrupted");
-    const std::size_t middle = agreed + (last - agreed) / 2;
-    ANEMONE_ASSIGN_OR_RETURN(Cuts::Outcome outcome, cuts.at(middle));
-    if (differs(outcome)) {
-      last = middle;
-      at_last = std::move(outcome);
-    } else {
-      agreed = middle + 1;
-      before = outcome.error;
+  while (begin < end) {
+    if (options.cancel != nullptr && *options.cancel) return cancelled("[selftest] interrupted");
+    const std::size_t middle = begin + (end - begin) / 2;
+    std::size_t tried = middle;
+    std::optional<Cuts::Outcome> outcome;
+    for (; tried < end; ++tried) {
+      ANEMONE_ASSIGN_OR_RETURN(outcome, cuts.at(tried));
+      if (outcome) break;
     }
+    if (outcome && !differs(*outcome)) {
+      begin = tried + 1;
+      before = outcome->error;
+      continue;
+    }
+    end = middle;
+    if (!outcome) continue;
+    last = tried;
+    at_last = std::move(outcome);
   }
   return std::optional(FirstDifference{.operation = operations[last].name,
                                        .type = operations[last].type,
                                        .index = last,
                                        .count = operations.size(),
                                        .error_before = before,
-                                       .error = at_last.error,
-                                       .failure = std::move(at_last.failure)});
+                                       .error = at_last->error,
+                                       .failure = std::move(at_last->failure)});
 }
 
 }  // namespace anemone::selftest

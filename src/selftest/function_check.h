@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,25 +38,34 @@ Result<InputTensors> make_inputs(const exec::Signature& signature, const probe::
 Result<Errors> compare(const Pair& pair, const std::string& package, const std::string& function,
                        const InputTensors& inputs);
 
-// The first operation of a function from which on the numbers differ.
+// The first operation of a function from which on the numbers differ. The operations before it
+// whose results cannot be given out (cut_behind()) may be the cause as well.
 struct FirstDifference {
   std::string operation;  // of its first output
   std::string type;
   std::size_t index = 0;  // among the operations that are no constants
   std::size_t count = 0;  // of those operations
-  // The largest error of what crosses the cut before it and behind it.
+  // The largest error of what crosses the last cut before it that can be compared, 0 where there is
+  // none, and the cut behind it.
   double error_before = 0;
   double error = 0;
   std::string failure;  // the tested executor's error, where it fails on the function cut there
 };
 
+// How the search works.
+struct SearchOptions {
+  std::string scratch;  // a folder that is there, for the packages
+  // After each cut, whose package is gone: deletes what the tested executor keeps of it. May be
+  // null.
+  std::function<void()> forget = {};
+  const std::atomic<bool>* cancel = nullptr;  // may be null; outlives the call
+};
+
 // Cuts the function behind one operation after the other (cut_behind()), by binary search, and
 // compares what the two executors give. nullopt where the difference is gone once values inside the
-// function are outputs. `scratch` is a folder for the packages. kCancelled when `cancel` becomes
-// true; it may be null.
+// function are outputs. kCancelled when `cancel` becomes true.
 Result<std::optional<FirstDifference>> find_first_difference(
     const Pair& pair, const std::string& package, const std::string& function,
-    const InputTensors& inputs, double tolerance, const std::string& scratch,
-    const std::atomic<bool>* cancel);
+    const InputTensors& inputs, double tolerance, const SearchOptions& options);
 
 }  // namespace anemone::selftest

@@ -7,16 +7,14 @@
 #include <span>
 #include <utility>
 
+#include "ane/program_walk.h"
 #include "base/error.h"
 
 namespace anemone::selftest {
 namespace {
 
+using ane::is_computed;
 using Values = std::set<const ir::Value*>;
-
-bool is_computed(const ir::Op& op) {
-  return !op.type.starts_with("const");
-}
 
 // What an operation reads, that of the blocks inside it included.
 void collect_reads(const ir::Op& op, Values& reads) {

@@ -17,7 +17,7 @@ Json number(double value) {
 std::string placement_text(const BuildResult& result) {
   if (!result.placement)
     return result.placement_failure.empty() ? "not told" : "unknown: " + result.placement_failure;
-  const Placement& placement = *result.placement;
+  const exec::Placement& placement = *result.placement;
   return fmt::format("{}: {} of {} operations, {} of {} products", placement.verdict,
                      placement.on_chip, placement.operations, placement.products_on_chip,
                      placement.products);
@@ -75,12 +75,7 @@ Json build_json(const BuildResult& result) {
       {"passed", result.passed()},    {"logits_relative_error", number(result.logits_error)},
       {"decode_ms", result.decode_ms}};
   if (!result.failure.empty()) out["error"] = result.failure;
-  if (result.placement)
-    out["placement"] = {{"verdict", result.placement->verdict},
-                        {"operations", result.placement->operations},
-                        {"operations_on_ane", result.placement->on_chip},
-                        {"products", result.placement->products},
-                        {"products_on_ane", result.placement->products_on_chip}};
+  if (result.placement) out["placement"] = exec::placement_json(*result.placement);
   if (!result.placement_failure.empty()) out["placement_error"] = result.placement_failure;
   out["functions"] = Json::array();
   for (const FunctionResult& each : result.functions)

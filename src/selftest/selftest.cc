@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Ids = std::vector<std::int32_t>;
 
-constexpr const char* kQuants[] = {"none", "lut6", "int8"};
+constexpr std::string_view kQuants[] = {"none", "lut6", "int8"};
 constexpr std::int64_t kPrefill = 16;
 // More than one step of prefill and a rest.
 constexpr std::size_t kPromptTokens = 20;
@@ -107,8 +107,8 @@ Status check_functions(const Pair& pair, const std::string& folder, const Packag
       each.failure = errors.status().message();
     if (each.passed()) continue;
     ANEMONE_ASSIGN_OR_RETURN(
-        each.first, find_first_difference(pair, path, function, inputs, kTolerance, options.scratch,
-                                          options.cancel));
+        each.first, find_first_difference(pair, path, function, inputs, kTolerance,
+                                          {options.scratch, options.forget, options.cancel}));
   }
   return {};
 }
@@ -189,12 +189,17 @@ Result<BuildResult> check_build(const Pair& pair, const Build& build, const Opti
 
 }  // namespace
 
+std::vector<std::string_view> quant_names() {
+  return {std::begin(kQuants), std::end(kQuants)};
+}
+
 std::vector<Build> all_builds(bool has_large) {
   std::vector<Build> out;
   for (const bool is_large : {false, true}) {
     if (is_large && !has_large) break;
     for (const ane::NamedForm& form : ane::named_forms())
-      for (const char* quant : kQuants) out.push_back({std::string(form.name), quant, is_large});
+      for (const std::string_view quant : kQuants)
+        out.push_back({std::string(form.name), std::string(quant), is_large});
   }
   return out;
 }
@@ -232,6 +237,7 @@ Result<Results> run(const Pair& pair, const Options& options) {
     if (options.progress)
       options.progress(out.builds.size(), options.builds.size(), name_of(build));
     auto result = check_build(pair, build, options).with(name_of(build));
+    if (options.forget) options.forget();
     if (!result.ok()) return result.status();
     out.builds.push_back(*std::move(result));
   }

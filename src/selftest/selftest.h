@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "engine/model/model.h"
 #include "exec/executor.h"
+#include "exec/placement.h"
 #include "probe/probe.h"
 #include "selftest/function_check.h"
 
@@ -31,23 +32,16 @@ inline constexpr double kTolerance = 0.05;
 // A model that is checked: which form, which stored weights, which sizes.
 struct Build {
   std::string form;   // of ane::form_names()
-  std::string quant;  // of compiler::recipe_names()
+  std::string quant;  // of quant_names()
   bool is_large = false;
 };
+// The kinds of weights that builds have.
+std::vector<std::string_view> quant_names();
 // Every form with every kind of weights; the large ones behind the small ones.
 std::vector<Build> all_builds(bool has_large);
 // Small ones compute in a moment, but Core ML leaves them to the CPU. The large ones have 4 layers
 // of 1,024 channels in a package.
 probe::Sizes sizes_of(const Build& build);
-
-// Where the executor says that it runs the operations of a model.
-struct Placement {
-  std::string verdict;  // exec::coreml::verdict_name()
-  std::size_t operations = 0;
-  std::size_t on_chip = 0;
-  std::size_t products = 0;
-  std::size_t products_on_chip = 0;
-};
 
 struct Options {
   std::vector<Build> builds;
@@ -55,7 +49,10 @@ struct Options {
   int threads = 0;      // of the compiler; 0: as many as this process may use
   std::string scratch;  // a folder that is there, for what is made; the caller deletes it
   // Tells the placement of a loaded model. May be null: the executor does not say.
-  std::function<Result<Placement>(const engine::Model&)> place = {};
+  std::function<Result<exec::Placement>(const engine::Model&)> place = {};
+  // Deletes what the tested executor keeps on the disk of packages that are not loaded: called
+  // after each build, and after each cut of a function that differs. May be null.
+  std::function<void()> forget = {};
   // Before each build. May be null.
   std::function<void(std::size_t done, std::size_t total, std::string_view build)> progress = {};
   const std::atomic<bool>* cancel = nullptr;  // may be null; outlives the call
@@ -76,7 +73,7 @@ struct BuildResult {
   std::vector<FunctionResult> functions;
   double logits_error = 0;  // of a prompt in several steps and of some tokens after it
   std::string failure;      // the executor's error in that; empty: none
-  std::optional<Placement> placement;
+  std::optional<exec::Placement> placement;
   std::string placement_failure;  // where the executor could not tell it
   double decode_ms = 0;           // median of a step of one token; 0: not run
 

@@ -2,17 +2,16 @@
 // What the commands say where there is Core ML: the executable runs over the double, whose plan and
 // whose faults the environment sets (tests/exec/coreml/double_runtime.cc).
 #include <algorithm>
-#include <chrono>
-#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <thread>
-#include <unistd.h>
+#include <utility>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/cli/process.h"
+#include "tests/cli/serve_process.h"
 #include "tests/serve/http_client.h"
 
 namespace anemone::cli {
@@ -150,16 +149,75 @@ TEST_F(OverCoreMl, CheckShowsOnThePageWhatAMacMeasured) {
   EXPECT_TRUE(report_of(contents(file("page.html")))["measured"].is_null());
 }
 
+TEST_F(OverCoreMl, CheckKeepsThePlansOfTheOthersWhenOneFails) {
+  // A cache of its own: what is compiled already is not compiled again.
+  ASSERT_EQ(::setenv("ANEMONE_CACHE", file("failing_cache").c_str(), 1), 0);
+  const auto measure_with = [&](const std::string& fault, const std::string& flags) {
+    return run_in(
+        "", "ANEMONE_DOUBLE_FAULT='" + fault + "' ",
+        fmt::format("check '{}' --measure '{}' {}", model(), file("failed.json"), flags) + kCoreMl);
+  };
+  // The first package, with its two functions.
+  const Outcome outcome = measure_with("compile=1", "--json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const Json measured = json_of(outcome.out)["measured"];
+  ASSERT_EQ(measured["failed"].size(), 2U) << measured.dump(1);
+  EXPECT_EQ(measured["functions"].size(), 4U);
+  EXPECT_EQ(measured["missing"].size(), 0U);
+  for (const Json& failed : measured["failed"]) {
+    EXPECT_EQ(failed["package"], "layers_00_05.mlpackage");
+    EXPECT_NE(failed["error"].get<std::string>().find("cannot compile"), std::string::npos);
+  }
+  EXPECT_EQ(json_of(contents(file("failed.json")))["results"].size(), 6U);
+  // One function of each package.
+  const Outcome one = measure_with("plan=decode", "--json");
+  EXPECT_EQ(one.code, 0) << one.err;
+  const Json failed = json_of(one.out)["measured"]["failed"];
+  EXPECT_EQ(failed.size(), 3U) << one.out;
+  for (const Json& each : failed) {
+    EXPECT_EQ(each["function"], "decode");
+    EXPECT_NE(each["error"].get<std::string>().find("cannot plan function decode"),
+              std::string::npos);
+  }
+  expect_error(measure_with("plan=decode", "--strict"), 1, "got an error for layers_00_05");
+  ASSERT_EQ(::unsetenv("ANEMONE_CACHE"), 0);
+}
+
+TEST_F(OverCoreMl, CheckAsksForNoPlanOfWhatIsCompiled) {
+  const std::string compiled = file("small.mlmodelc");
+  const std::string package = source_path("tests/mlpackage/data/coremltools/state.mlpackage");
+  fs::create_directories(compiled);
+  EXPECT_TRUE(
+      write_file(compiled + "/model.mil", run_anemone("inspect --mil '" + package + "'").out).ok());
+  EXPECT_TRUE(write_file(compiled + "/coremldata.bin", "").ok());
+  expect_error(
+      run_with("", fmt::format("check '{}' --measure '{}'", compiled, file("compiled.json"))), 4,
+      "expected a package that Core ML compiles");
+  EXPECT_FALSE(fs::exists(file("compiled.json")));
+}
+
+TEST_F(OverCoreMl, ModelsRunWhereCoreMlGivesNoPlan) {
+  const auto run_failing = [&](const std::string& flags) {
+    return run_in(
+        "", "ANEMONE_DOUBLE_FAULT='plan=decode' ",
+        fmt::format("run '{}' --prompt-ids '5 6' --max-new 2 {}", model(), flags) + kCoreMl);
+  };
+  const Outcome warned = run_failing("--verbose");
+  EXPECT_EQ(warned.code, 0) << warned.err;
+  EXPECT_EQ(warned.out, answer("", "").out);
+  EXPECT_NE(warned.err.find("where Core ML runs pocket is not known: "), std::string::npos)
+      << warned.err;
+  const Outcome refused = run_failing("--require-ane");
+  EXPECT_NE(refused.code, 0);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_NE(refused.err.find("cannot plan function decode"), std::string::npos) << refused.err;
+}
+
 TEST_F(OverCoreMl, CheckRefusesFilesOfOtherPackagesAndOtherExecutors) {
   measure("", "other.json");
-  const std::string coremltools = source_path("tests/mlpackage/data/coremltools");
-  for (const auto& entry : fs::directory_iterator(coremltools)) {
-    if (entry.path().extension() != ".mlpackage") continue;
-    expect_error(run_anemone(fmt::format("check '{}' --measured '{}'", entry.path().string(),
-                                         file("other.json"))),
-                 3, "expected plans of");
-    break;
-  }
+  const std::string other = source_path("tests/mlpackage/data/coremltools/state.mlpackage");
+  expect_error(run_anemone(fmt::format("check '{}' --measured '{}'", other, file("other.json"))), 3,
+               "expected plans of");
   expect_error(run_anemone(fmt::format("check '{}' --measure '{}'", model(), file("none.json"))), 4,
                "[--executor] expected coreml");
   EXPECT_FALSE(fs::exists(file("none.json")));
@@ -199,26 +257,12 @@ TEST_F(OverCoreMl, DoctorShowsTheVerdictOfAnArtifact) {
 }
 
 TEST_F(OverCoreMl, HealthTellsWhereAModelRuns) {
-  const std::string ready = file("ready");
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::setenv("ANEMONE_DOUBLE_DEVICES", "softmax=cpu", 1);
-    ::execl(ANEMONE_BINARY, ANEMONE_BINARY, "serve", model().c_str(), "--port", "0", "--ready-file",
-            ready.c_str(), "--executor", "coreml", nullptr);
-    ::_exit(127);
-  }
-  std::string url;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!url.ends_with('\n') && std::chrono::steady_clock::now() < end) {
-    url = contents(ready);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  ASSERT_TRUE(url.ends_with('\n'));
-  const auto port = static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
-  const auto health = serve::testing::fetch(port, serve::testing::get_text("/health"));
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, nullptr, 0);
-  const Json placement = json_of(health.body)["placement"]["pocket"];
+  ASSERT_EQ(::setenv("ANEMONE_DOUBLE_DEVICES", "softmax=cpu", 1), 0);
+  const ServeProcess server(model(), file("ready"), {"--executor", "coreml"});
+  ASSERT_EQ(::unsetenv("ANEMONE_DOUBLE_DEVICES"), 0);
+  ASSERT_GT(server.port(), 0);
+  const auto health = serve::testing::fetch(server.port(), serve::testing::get_text("/health"));
+  const Json placement = json_of(health.body)["placement"]["one"];
   EXPECT_EQ(placement["verdict"], "partly") << health.body;
   EXPECT_GT(placement["operations"], placement["operations_on_ane"]);
   EXPECT_EQ(placement["products"], placement["products_on_ane"]);
@@ -273,7 +317,47 @@ TEST(SelftestCommand, PassesAndNamesAnOperationThatIsMiscompiled) {
       found, [](const Json& each) { return each.contains("first_difference"); });
   ASSERT_NE(decode, found.end());
   EXPECT_EQ((*decode)["first_difference"]["operation"], "layer_1_mlp_activated");
-  expect_error(run_anemone("selftest --form none"), 2, "[selftest] expected --form of portable");
+}
+
+TEST(SelftestCommand, RefusesNamesThatThereAreNotAndTheInterpreterItself) {
+  for (const char* flags : {"--form none", "--form portable,nonsense", "--quant int9",
+                            "--quant none,int9", "--isa reference"}) {
+    const Outcome outcome = run_anemone("selftest " + std::string(flags));
+    const std::string flag = std::string(flags).substr(0, std::string(flags).find(' '));
+    expect_error(outcome, 2, "[" + flag + "] expected ");
+  }
+}
+
+TEST(SelftestCommand, SaysThatThereIsNoFolderForTemporaryFiles) {
+  const Outcome outcome = run_in("", "TMPDIR=/nonexistent/folder ", "selftest --form portable");
+  expect_error(outcome, 5, "[TMPDIR] expected a folder for temporary files, got none: ");
+}
+
+TEST(SelftestCommand, DoesNotPassWhatCoreMlRefusesToLoad) {
+  const TemporaryFolder folder;
+  const std::string json = folder.file("selftest.json");
+  const Outcome outcome = run_in(
+      "", "ANEMONE_DOUBLE_FAULT='load=prefill' ",
+      "selftest --small --form portable --quant none --json '" + json + "'" + std::string(kCoreMl));
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  EXPECT_NE(outcome.out.find("Error code: -14"), std::string::npos) << outcome.out;
+  const Json build = json_of(contents(json))["builds"][0];
+  EXPECT_EQ(build["passed"], false);
+  for (const Json& function : build["functions"])
+    EXPECT_EQ(function["passed"], function["function"] != "prefill") << function.dump(1);
+}
+
+TEST(SelftestCommand, SaysWhyThereIsNoPlacement) {
+  const TemporaryFolder folder;
+  const std::string json = folder.file("selftest.json");
+  const Outcome outcome = run_in(
+      "", "ANEMONE_DOUBLE_FAULT='plan=' ",
+      "selftest --small --form portable --quant none --json '" + json + "'" + std::string(kCoreMl));
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("unknown: "), std::string::npos) << outcome.out;
+  const Json build = json_of(contents(json))["builds"][0];
+  EXPECT_FALSE(build.contains("placement"));
+  EXPECT_NE(build["placement_error"].get<std::string>().find("cannot plan"), std::string::npos);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST_F(Doctor, FindsAHealthyMachineAndLeavesNothing) {
   const Outcome outcome = run_anemone("doctor");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  for (const char* part : {"processor", "cores", "memory", "self-test    passed", "cpu: available",
+  for (const char* part : {"processor", "cores", "memory", "smoke test   passed", "cpu: available",
                            "coreml: not available", "all is well"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
   EXPECT_TRUE(names_in(cache()).empty());
@@ -54,7 +54,7 @@ TEST_F(Doctor, SaysItInJsonToo) {
   ASSERT_TRUE(json.ok()) << outcome.out;
   EXPECT_EQ((*json)["ok"], true);
   EXPECT_EQ((*json)["threads"], 3);
-  EXPECT_EQ((*json)["self_test"], "passed");
+  EXPECT_EQ((*json)["smoke_test"], "passed");
   EXPECT_EQ((*json)["cache"]["path"], cache());
   EXPECT_EQ((*json)["cache"]["writable"], true);
   EXPECT_EQ((*json)["environment"]["ANEMONE_CACHE"], cache());

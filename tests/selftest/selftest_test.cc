@@ -3,6 +3,7 @@
 // that refuse one.
 #include "selftest/selftest.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "api/executors.h"
+#include "artifact/manifest.h"
+#include "exec/coreml/compiled_cache.h"
 #include "exec/coreml/coreml_executor.h"
 #include "exec/cpu/cpu_executor.h"
 #include "mlpackage/package_reader.h"
@@ -44,6 +47,12 @@ class OverDouble : public ::testing::Test {
     with.builds = std::move(builds);
     with.scratch = folder_.path();
     with.threads = 1;
+    with.forget = [this] {
+      const std::string cache = folder_.file("cache" + std::to_string(caches_));
+      most_compiled_ = std::max(most_compiled_, exec::coreml::list_compiled(cache).size());
+      EXPECT_TRUE(exec::coreml::clear_compiled(cache).ok());
+      EXPECT_EQ(exec::coreml::list_compiled(cache).size(), 0U);
+    };
     auto results = run({*tested, *reference_}, with);
     EXPECT_EQ(runtime_->violations(), std::vector<std::string>());
     return results;
@@ -57,7 +66,8 @@ class OverDouble : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  int caches_ = 0;  // a compiler that changes has to compile anew
+  int caches_ = 0;                 // a compiler that changes has to compile anew
+  std::size_t most_compiled_ = 0;  // packages whose compiled models were there at once
   std::shared_ptr<CheckedRuntime> runtime_;
   std::optional<Fault> fault_;
   std::unique_ptr<exec::Executor> reference_ =
@@ -73,6 +83,8 @@ TEST_F(OverDouble, EveryFormAndKindOfWeightsPasses) {
     EXPECT_EQ(each.functions.size(), 4U) << each.build.form;  // of the layers and of the head
     EXPECT_GT(each.decode_ms, 0);
   }
+  EXPECT_GE(most_compiled_, 2U);  // those of one model: layers, head and perhaps embedding
+  EXPECT_LE(most_compiled_, 3U);
   EXPECT_EQ(runtime_->live_models(), 0);
   EXPECT_EQ(runtime_->live_states(), 0);
 }
@@ -115,6 +127,21 @@ TEST_F(OverDouble, NamesTheOperationThatComputesSomethingElse) {
     EXPECT_NE(report_text(*results).find("first at " + operations[i].type), std::string::npos);
   }
   EXPECT_EQ(tried, 2);
+  EXPECT_LE(most_compiled_, 3U);  // those of a model and one that is cut
+}
+
+TEST_F(OverDouble, MaskedScoresDoNotHideWhatMakesTheScores) {
+  ASSERT_TRUE(run_with({}).ok());  // leaves the model in its folder
+  const auto operations = operations_of_decode(folder_.file("model"));
+  for (const char* name : {"layer_0_attention_q_scaled", "layer_1_attention_q_scaled"}) {
+    const auto found = std::ranges::find(operations, name, &OperationName::name);
+    ASSERT_NE(found, operations.end()) << name;
+    CheckedOptions options;
+    options.miscompiled[name] = "add";
+    const auto results = run_with(std::move(options));
+    ASSERT_TRUE(results.ok()) << results.status().message();
+    EXPECT_EQ(first_of_decode(*results).operation, name) << report_text(*results);
+  }
 }
 
 TEST_F(OverDouble, NamesTheFunctionThatFails) {
@@ -156,6 +183,16 @@ TEST(RelativeError, IsThatOfTheNorms) {
         std::pair(std::vector<float>{1}, std::vector<float>{0}),
         std::pair(std::vector<float>{1, 2}, std::vector<float>{1})})
     EXPECT_TRUE(std::isinf(relative_error(got, expected)));
+}
+
+TEST(RelativeError, LeavesOutScoresThatBothMask) {
+  const float masked = artifact::kMaskedScore;
+  EXPECT_NEAR(relative_error(std::vector<float>{3, 5, masked}, std::vector<float>{3, 4, masked}),
+              0.2, 1e-12);
+  EXPECT_EQ(relative_error(std::vector<float>{3, masked + 8}, std::vector<float>{3, masked}), 0);
+  // A mask on one side alone is a difference.
+  EXPECT_GT(relative_error(std::vector<float>{3, masked}, std::vector<float>{3, 1}), 1);
+  EXPECT_GT(relative_error(std::vector<float>{3, 1}, std::vector<float>{3, masked}), 0.9);
 }
 
 TEST(CutBehind, GivesWhatCrossesTheCut) {

@@ -20,6 +20,7 @@
 #include "base/progress.h"
 #include "base/scratch_folder.h"
 #include "base/thread_pool.h"
+#include "exec/coreml/compiled_layout.h"
 #include "exec/coreml/error_map.h"
 
 namespace anemone::exec::coreml {
@@ -31,7 +32,6 @@ using Clock = std::chrono::steady_clock;
 // Raised when entries of earlier versions of anemone must not be used any more.
 constexpr int kFormat = 1;
 constexpr std::size_t kMaxFiles = 100'000;
-constexpr std::size_t kKeyDigits = 40;
 constexpr std::uint64_t kMaxMarkerBytes = 4096;
 
 // Letters, digits, "," and "." of a name; the rest would not be safe in a path.
@@ -75,17 +75,6 @@ Result<std::uint64_t> bytes_of(const std::string& path) {
   return bytes;
 }
 
-std::string model_of(const std::string& entry) {
-  return entry + "/model.mlmodelc";
-}
-std::string marker_of(const std::string& entry) {
-  return entry + "/complete";
-}
-
-std::string source_of(const std::string& entry) {
-  return entry + "/source";
-}
-
 // What the marker of an entry says: a model that lost a file does not agree with it.
 Result<std::string> marker_text(const std::string& entry, const std::string& key) {
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(model_of(entry)));
@@ -94,7 +83,9 @@ Result<std::string> marker_text(const std::string& entry, const std::string& key
                      bytes);
 }
 
-std::optional<CompiledModel> find(const std::string& entry, const std::string& key) {
+// nullopt: there is no entry, or a damaged one, or somebody else is about to replace it.
+Result<std::optional<CompiledModel>> find(const std::string& entry, const std::string& key) {
+  using Found = std::optional<CompiledModel>;
   // The lock comes first: nobody clears the entry between the look and its use.
   // Whoever lists entries has the lock for a moment, and a second compilation takes far longer.
   constexpr int kTries = 100;
@@ -103,14 +94,18 @@ std::optional<CompiledModel> find(const std::string& entry, const std::string& k
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     lock = FolderLock::take(entry, FolderLock::Mode::kShared);
   }
-  if (!lock.ok()) return std::nullopt;
+  if (const Code code = lock.status().code(); code == Code::kNotFound || code == Code::kBusy)
+    return Found();
+  // Whatever else keeps the lock away, as too many open files, says nothing about the entry, and a
+  // compilation may take hours.
+  if (!lock.ok()) return lock.status();
   const auto text = read_file(marker_of(entry), kMaxMarkerBytes);
-  if (!text.ok()) return std::nullopt;
+  if (!text.ok()) return Found();
   const auto wanted = marker_text(entry, key);
   const auto identity = FileIdentity::of(marker_of(entry));
-  if (!wanted.ok() || !identity.ok() || *wanted != *text) return std::nullopt;
-  return CompiledModel{model_of(entry), identity->text(),
-                       std::make_shared<const FolderLock>(*std::move(lock))};
+  if (!wanted.ok() || !identity.ok() || *wanted != *text) return Found();
+  return Found(CompiledModel{model_of(entry), identity->text(),
+                             std::make_shared<const FolderLock>(*std::move(lock))});
 }
 
 Status check_space(const std::string& folder, const std::string& package) {
@@ -128,7 +123,7 @@ Result<std::optional<FolderLock>> lock_entry(const std::string& entry,
                                              const std::function<bool()>& is_made,
                                              const std::function<void(CompileStage)>& tell) {
   constexpr std::chrono::milliseconds kPause(20);
-  const std::string place = entry + ".lock";
+  const std::string place = lock_of(entry);
   const Clock::time_point start = Clock::now();
   std::optional<Clock::time_point> told;
   while (true) {
@@ -201,23 +196,26 @@ Result<CompiledModel> CompiledCache::find_or_make(const std::string& package,
   ANEMONE_RETURN_IF_ERROR(make_directories(place_));
   ANEMONE_ASSIGN_OR_RETURN(const std::string key, key_of(package));
   const std::string entry = place_ + "/" + key;
-  const auto usable = [&]() -> std::optional<CompiledModel> {
-    auto found = find(entry, key);
-    if (found && broken != nullptr && found->id == broken->id) return std::nullopt;
+  const auto usable = [&]() -> Result<std::optional<CompiledModel>> {
+    ANEMONE_ASSIGN_OR_RETURN(auto found, find(entry, key));
+    if (found && broken != nullptr && found->id == broken->id) found.reset();
     return found;
   };
-  auto found = usable();
+  ANEMONE_ASSIGN_OR_RETURN(auto found, usable());
   if (!found) {
-    ANEMONE_ASSIGN_OR_RETURN(const auto lock,
-                             lock_entry(
-                                 entry, options_, [&] { return usable().has_value(); },
-                                 [&](CompileStage stage) { tell(stage); }));
-    found = usable();  // by whoever had the lock before
+    // An error ends the waiting, too: the next look has it again.
+    const auto is_made = [&] {
+      const auto now = usable();
+      return !now.ok() || now->has_value();
+    };
+    ANEMONE_ASSIGN_OR_RETURN(const auto lock, lock_entry(entry, options_, is_made,
+                                                         [&](CompileStage stage) { tell(stage); }));
+    ANEMONE_ASSIGN_OR_RETURN(found, usable());  // by whoever had the lock before
     if (!found) {
       tell(CompileStage::kCompiling);
       remove_earlier_builds();
       ANEMONE_RETURN_IF_ERROR(make(package, key));
-      found = find(entry, key);
+      ANEMONE_ASSIGN_OR_RETURN(found, find(entry, key));
       if (!found) return io_error("[{}] the compiled model was changed while it was made", entry);
       tell(CompileStage::kReady, true);
       return *std::move(found);

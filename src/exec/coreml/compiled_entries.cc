@@ -7,21 +7,19 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_hashes.h"
-#include "base/scratch_folder.h"
+#include "base/folder_lock.h"
 #include "exec/coreml/compiled_cache.h"
+#include "exec/coreml/compiled_layout.h"
 
 namespace anemone::exec::coreml {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kNameDigits = 40;
 constexpr std::uint64_t kMaxSourceBytes = 4096;
-constexpr std::string_view kLockEnding = ".lock";
 
-bool is_key(std::string_view name) {
-  return name.size() == kNameDigits &&
-         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+bool is_of_cache(std::string_view name) {
+  return is_key(name) || is_entry_lock(name) || is_entry_scratch(name);
 }
 
 // The names of the folders in a folder, sorted; links are not followed.
@@ -41,15 +39,12 @@ bool is_locked(const std::string& folder) {
   return FolderLock::take(folder).status().code() == Code::kBusy;
 }
 
-// Folders of machines: those with an entry, or with the lock of one in the making.
+// Folders of machines: those with an entry, with the lock of one in the making, or with what a kill
+// left of one.
 std::vector<std::string> machines_in(const std::string& folder) {
   std::vector<std::string> out;
   for (const std::string& machine : folders_in(folder))
-    if (std::ranges::any_of(folders_in(folder + "/" + machine), [](const std::string& name) {
-          return is_key(name) ||
-                 (name.ends_with(kLockEnding) &&
-                  is_key(std::string_view(name).substr(0, name.size() - kLockEnding.size())));
-        }))
+    if (std::ranges::any_of(folders_in(folder + "/" + machine), is_of_cache))
       out.push_back(machine);
   return out;
 }
@@ -79,9 +74,9 @@ std::vector<CompiledEntry> list_compiled(const std::string& folder) {
       each.key = name;
       each.bytes = folder_bytes(entry);
       std::error_code ignored;
-      each.is_complete = fs::exists(entry + "/complete", ignored);
-      each.is_busy = is_locked(entry) || is_locked(entry + std::string(kLockEnding));
-      if (auto source = read_file(entry + "/source", kMaxSourceBytes); source.ok())
+      each.is_complete = fs::exists(marker_of(entry), ignored);
+      each.is_busy = is_locked(entry) || is_locked(lock_of(entry));
+      if (auto source = read_file(source_of(entry), kMaxSourceBytes); source.ok())
         each.source = *std::move(source);
     }
   }
@@ -93,13 +88,9 @@ Result<std::uint64_t> clear_compiled(const std::string& folder) {
   Status first_error;
   for (const std::string& machine : machines_in(folder)) {
     const std::string place = folder + "/" + machine;
-    // Deletes what killed processes left beside the entries.
-    if (const auto scratch = ScratchFolder::create(place, "clear");
-        !scratch.ok() && first_error.ok())
-      first_error = scratch.status();
     for (const std::string& name : folders_in(place)) {
-      if (!is_key(name) && !name.ends_with(kLockEnding)) continue;
-      // A lock that is held is that of an entry in the making, which is not there yet.
+      if (!is_of_cache(name)) continue;
+      // Whoever makes an entry holds its lock and that of its scratch folder.
       const auto removed = remove_unlocked(place + "/" + name);
       if (removed.ok())
         freed += *removed;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "exec/coreml/residency.h"
 
 namespace anemone::exec::coreml {
 namespace {
@@ -47,7 +48,9 @@ Json function_json(const PlannedFunction& function) {
   Json& placement = out["placement"] = Json::object();
   for (const Device device : kDevices)
     placement[std::string(device_name(device))] =
-        std::ranges::count(function.operations, device, &PlannedOperation::preferred);
+        std::ranges::count_if(function.operations, [&](const PlannedOperation& each) {
+          return each.preferred == device && !is_constant(each.type);
+        });
   Json& operations = out["operations"] = Json::array();
   for (const PlannedOperation& each : function.operations)
     operations.push_back(operation_json(each));

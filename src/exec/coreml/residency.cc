@@ -2,11 +2,12 @@
 #include "exec/coreml/residency.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <fmt/core.h>
 #include <map>
 #include <unordered_map>
+
+#include "ops/products.h"
 
 namespace anemone::exec::coreml {
 namespace {
@@ -64,13 +65,8 @@ Verdict verdict_of(std::size_t on_chip, std::size_t all) {
 
 }  // namespace
 
-bool is_product(std::string_view type) {
-  constexpr std::array<std::string_view, 9> kTypes = {"conv",   "conv_transpose",
-                                                      "linear", "matmul",
-                                                      "einsum", "scaled_dot_product_attention",
-                                                      "lstm",   "gru",
-                                                      "rnn"};
-  return std::ranges::find(kTypes, bare_type(type)) != kTypes.end();
+bool is_constant(std::string_view type) {
+  return bare_type(type).starts_with("const");
 }
 
 std::string_view verdict_name(Verdict verdict) {
@@ -93,10 +89,9 @@ Residency join(std::span<const PlannedOperation> plan,
   Predictions rest(plan, predictions);
   double cost = 0;
   for (const PlannedOperation& operation : plan) {
-    // Constants, and what restores them when the model is compiled, run nowhere.
-    if (bare_type(operation.type).starts_with("const")) continue;
+    if (is_constant(operation.type)) continue;
     const bool is_known = operation.preferred != Device::kUnknown;
-    const bool is_a_product = is_product(operation.type);
+    const bool is_a_product = ops::is_product(bare_type(operation.type));
     if (!is_known && !is_a_product) continue;
     const bool is_on_chip = operation.preferred == Device::kNeuralEngine;
     PlacedOperation placed{

@@ -44,8 +44,9 @@ enum class Verdict {
 };
 std::string_view verdict_name(Verdict verdict);  // "resident", "partly", "elsewhere", "unknown"
 
-// conv, matmul, linear and the like: what the chip is for. `type` may have an opset before it.
-bool is_product(std::string_view type);
+// A constant, or what restores one when the model is compiled: it runs nowhere. `type` may have an
+// opset before it.
+bool is_constant(std::string_view type);
 
 struct Residency {
   Verdict verdict = Verdict::kUnknown;
@@ -55,7 +56,7 @@ struct Residency {
   std::size_t contradicted = 0;
   std::size_t unpredicted = 0;  // of `operations`: those that nobody predicted
   std::size_t unplanned = 0;    // predictions of operations that the plan does not have
-  std::size_t products = 0;     // operations of is_product(), whether their device is known or not
+  std::size_t products = 0;     // those of ops::is_product(), whether their device is known or not
   // Those of them that are not planned on the chip; `planned` may be kUnknown.
   std::vector<PlacedOperation> products_elsewhere;
   // How often a run goes from one device to another between two operations in a row.

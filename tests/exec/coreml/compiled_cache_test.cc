@@ -114,6 +114,19 @@ TEST_F(CompiledCacheTest, DamagedEntryIsMadeAgain) {
   EXPECT_EQ(entries().size(), 1u);
 }
 
+// Too many open files would be another such error: a compilation would take hours for nothing.
+TEST_F(CompiledCacheTest, AnEntryThatCannotBeLockedIsNotCompiledAgain) {
+  const auto made = cache().get(package);
+  ASSERT_TRUE(made.ok());
+  const fs::path entry = fs::path(made->path).parent_path();
+  fs::rename(entry, folder.file("elsewhere"));
+  fs::create_directory_symlink(folder.file("elsewhere"), entry);
+  const auto again = cache().get(package);
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.status().code(), Code::kIo) << again.status().message();
+  EXPECT_EQ(runtime->compiles(), 1);
+}
+
 TEST_F(CompiledCacheTest, KilledCompilationLeavesNothingThatIsUsed) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -129,6 +142,19 @@ TEST_F(CompiledCacheTest, KilledCompilationLeavesNothingThatIsUsed) {
   ASSERT_EQ(WEXITSTATUS(status), 1);
   ASSERT_EQ(entries().size(), 1u);
   EXPECT_NE(entries()[0].find(".scratch"), std::string::npos);
+  // Also where a later compilation has not taken it away, and its lock is gone.
+  fs::copy(place, folder.file("copy"), fs::copy_options::recursive);
+  const fs::path copied = fs::path(folder.file("copy")) / "Mac16,10_25F71";
+  for (const auto& entry : fs::directory_iterator(copied))
+    if (entry.path().extension() == ".lock") fs::remove_all(entry.path());
+  ASSERT_TRUE(make_directories((copied / "mine.0.scratch").string()).ok());
+  const auto freed = clear_compiled(folder.file("copy"));
+  ASSERT_TRUE(freed.ok()) << freed.status().message();
+  EXPECT_EQ(*freed, 4u);  // "half"
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(copied))
+    left.push_back(entry.path().filename().string());
+  EXPECT_EQ(left, std::vector<std::string>{"mine.0.scratch"});
   const auto made = cache().get(package);
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ(runtime->compiles(), 1);

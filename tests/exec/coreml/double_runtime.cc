@@ -3,6 +3,8 @@
 // it does differently is in the environment:
 //   ANEMONE_DOUBLE_DEVICES      "softmax=cpu,y=gpu": CheckedOptions::devices
 //   ANEMONE_DOUBLE_MISCOMPILED  "name=type,...": CheckedOptions::miscompiled
+//   ANEMONE_DOUBLE_FAULT        "load=decode,plan=,compile=1": calls that fail, of that function or
+//                               that often; all but compile for the Neural Engine alone
 // A process in which a rule was broken ends with a line on stderr and SIGABRT.
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +13,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "exec/coreml/plan_file.h"
 #include "tests/exec/coreml/checked_runtime.h"
@@ -42,9 +46,32 @@ testing::CheckedOptions options_of_environment() {
   return out;
 }
 
+std::vector<testing::Fault> faults_of_environment() {
+  using testing::Fault;
+  const std::map<std::string, Fault::Call> calls = {{"compile", Fault::Call::kCompile},
+                                                    {"load", Fault::Call::kLoad},
+                                                    {"plan", Fault::Call::kPlan}};
+  std::vector<Fault> out;
+  for (const auto& [key, value] : pairs_of("ANEMONE_DOUBLE_FAULT")) {
+    const auto call = calls.find(key);
+    if (call == calls.end()) continue;
+    Fault& fault = out.emplace_back();
+    fault.call = call->second;
+    fault.error = runtime_error("com.apple.CoreML", 0, "Error code: -14 of the compiler");
+    const bool is_count =
+        !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+    fault.times = is_count ? std::stoi(value) : -1;
+    if (!is_count) fault.function = value;
+    if (fault.call != Fault::Call::kCompile) fault.units = {ComputeUnits::kCpuAndNeuralEngine};
+  }
+  return out;
+}
+
 class StrictRuntime : public testing::CheckedRuntime {
  public:
-  StrictRuntime() : CheckedRuntime(options_of_environment()) {}
+  StrictRuntime() : CheckedRuntime(options_of_environment()) {
+    for (testing::Fault& fault : faults_of_environment()) inject(std::move(fault));
+  }
   ~StrictRuntime() override {
     for (const std::string& each : violations())
       std::fprintf(stderr, "a rule of Core ML was broken: %s\n", each.c_str());

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <string>
+
+#include "base/json.h"
 
 namespace anemone::exec::coreml {
 namespace {
@@ -37,6 +40,11 @@ TEST(PlanFile, SaysAgainWhatWasWritten) {
   EXPECT_EQ(decode->operations[1].supported,
             (std::vector<Device>{Device::kCpu, Device::kNeuralEngine}));
   EXPECT_EQ(decode->operations[1].cost, 0.75);
+  // Constants are listed and not counted.
+  const auto json = parse_json(plan_text(file), "plan");
+  ASSERT_TRUE(json.ok()) << json.status().message();
+  EXPECT_EQ((*json)["results"][0]["placement"],
+            Json({{"ane", 1}, {"gpu", 1}, {"cpu", 0}, {"unknown", 0}}));
   EXPECT_EQ(read->find("head_0.mlpackage", "decode")->error, "cannot plan: \"-14\"");
 }
 

@@ -13,6 +13,6 @@ namespace anemone::cli {
 // through the executor, runs it and compares the result with the sum by hand: this tests every
 // layer between a graph and its numbers in a moment. kCheckFailed when the numbers differ. The
 // package stays.
-Status run_self_test(exec::Executor& executor, const std::string& folder);
+Status run_smoke_test(exec::Executor& executor, const std::string& folder);
 
 }  // namespace anemone::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/self_test.h"
+#include "cli/smoke_test.h"
 
 #include "base/error.h"
 #include "ir/builder.h"
@@ -19,7 +19,7 @@ Tensor filled(Shape shape, const std::vector<float>& values) {
   return out;
 }
 
-Status write_self_test(const std::string& package) {
+Status write_smoke_test(const std::string& package) {
   std::vector<float> weight(kSize * kSize, 0.0F);
   for (std::size_t i = 0; i < kSize; ++i) weight[i * (kSize + 1)] = 2;
   mlpackage::Model model;
@@ -38,17 +38,18 @@ Status write_self_test(const std::string& package) {
 
 }  // namespace
 
-Status run_self_test(exec::Executor& executor, const std::string& folder) {
-  const std::string package = folder + "/self_test.mlpackage";
-  ANEMONE_RETURN_IF_ERROR(write_self_test(package));
+Status run_smoke_test(exec::Executor& executor, const std::string& folder) {
+  const std::string package = folder + "/smoke_test.mlpackage";
+  ANEMONE_RETURN_IF_ERROR(write_smoke_test(package));
   ANEMONE_ASSIGN_OR_RETURN(const auto program, executor.load(package));
   const Tensor x = filled({1, kSize}, {1, -2, 3, 0.5F});
   exec::Outputs outputs;
   ANEMONE_RETURN_IF_ERROR(program->run("", {{"x", x.view()}}, outputs, nullptr));
   const Tensor* y = exec::find_output(outputs, "y");
   if (y == nullptr || to_floats(y->view()) != std::vector<float>{2, -3, 8, 4})
-    return check_not_met("[self-test] expected 2, -3, 8, 4 from the {} executor, got other numbers",
-                         executor.name());
+    return check_not_met(
+        "[smoke test] expected 2, -3, 8, 4 from the {} executor, got other numbers",
+        executor.name());
   return {};
 }
 
