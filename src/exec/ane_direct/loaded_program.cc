@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fmt/format.h>
 #include <thread>
 #include <utility>
 
@@ -91,15 +92,20 @@ Status LoadedAneProgram::load() {
   return {};
 }
 
+// The surfaces that there are stay where new ones cannot be made.
 Status LoadedAneProgram::make_surfaces() {
+  std::vector<Surface> inputs;
+  std::vector<Surface> outputs;
   for (const auto& [ports, surfaces] :
-       {std::pair{&plan_.inputs, &inputs_}, {&plan_.outputs, &outputs_}}) {
+       {std::pair{&plan_.inputs, &inputs}, {&plan_.outputs, &outputs}}) {
     for (const Port& port : *ports) {
       ANEMONE_ASSIGN_OR_RETURN(Surface surface,
                                Surface::make(device_->runtime(), port.bytes, subject_));
       surfaces->push_back(std::move(surface));
     }
   }
+  inputs_.swap(inputs);
+  outputs_.swap(outputs);
   return {};
 }
 
@@ -160,8 +166,6 @@ Status LoadedAneProgram::make_surfaces_equal() {
     ANEMONE_RETURN_IF_ERROR(access(
         device_->runtime(), inputs_[i], AneRuntime::Access::kRead, subject_,
         [&](std::span<std::byte> memory) { kept.emplace_back(memory.begin(), memory.end()); }));
-  inputs_.clear();
-  outputs_.clear();
   ANEMONE_RETURN_IF_ERROR(make_surfaces());
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     ANEMONE_RETURN_IF_ERROR(access(device_->runtime(), inputs_[i], AneRuntime::Access::kWrite,
