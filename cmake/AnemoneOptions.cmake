@@ -7,6 +7,8 @@ option(ANEMONE_BUILD_HUB "Build the client of the Hugging Face hub (needs curl)"
 option(ANEMONE_BUILD_TESTS "Build the tests" OFF)
 option(ANEMONE_BUILD_FUZZERS "Build the fuzz targets (clang only)" OFF)
 option(ANEMONE_BUILD_BENCHMARKS "Build the micro-benchmarks" OFF)
+# Apple documents none of it, may change it with any system, and takes no application that uses it into its store.
+option(ANEMONE_PRIVATE_ANE "Call the private classes of the Neural Engine (macOS; never for the App Store)" OFF)
 option(ANEMONE_WERROR "Treat warnings as errors" OFF)
 set(ANEMONE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 

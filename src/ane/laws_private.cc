@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is so of the private interfaces below Core ML. anemone writes packages for Core ML and calls
-// none of these; the laws say why, and what a runtime that does has to know.
+// What is so of the private interfaces below Core ML. anemone writes packages for Core ML, and
+// calls the private classes only in builds that ask for it (exec/ane_direct); the laws say why, and
+// what a runtime that does has to know.
 #include "ane/law_tables.h"
 
 namespace anemone::ane {

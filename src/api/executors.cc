@@ -6,11 +6,31 @@
 #include <utility>
 
 #include "base/error.h"
+#include "exec/ane_direct/ane_executor.h"
 #include "exec/coreml/coreml_executor.h"
 #include "exec/cpu/cpu_executor.h"
 
 namespace anemone::api {
 namespace {
+
+// Not among the choices: only builds for experiments have it (docs/ane-direct.md).
+constexpr std::string_view kAneDirect = "ane-direct";
+
+Result<std::unique_ptr<exec::Executor>> make_ane_direct(const ExecutorOptions& options,
+                                                        const exec::CpuOptions& cpu) {
+  namespace ane_direct = exec::ane_direct;
+  auto runtime = ane_direct::make_ane_runtime();
+  if (runtime == nullptr)
+    return unsupported(
+        "[--executor] expected cpu or coreml, since this build does not call the private classes "
+        "of "
+        "the Neural Engine, got {}",
+        kAneDirect);
+  ANEMONE_ASSIGN_OR_RETURN(
+      auto executor,
+      ane_direct::make_ane_executor(std::move(runtime), {.cpu = cpu, .on_note = options.on_note}));
+  return std::unique_ptr<exec::Executor>(std::move(executor));
+}
 
 Result<std::unique_ptr<exec::Executor>> make_coreml(const ExecutorOptions& options) {
   namespace coreml = exec::coreml;
@@ -39,7 +59,7 @@ Result<std::unique_ptr<exec::Executor>> make_coreml(const ExecutorOptions& optio
 
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options) {
   if (options.kind == "coreml") return make_coreml(options);
-  if (!options.kind.empty() && options.kind != "cpu")
+  if (!options.kind.empty() && options.kind != "cpu" && options.kind != kAneDirect)
     return invalid_argument("[--executor] expected cpu or coreml, got \"{}\"", options.kind);
   namespace simd = kernels::simd;
   exec::CpuOptions cpu{.threads = options.threads, .maps_weights = options.maps_weights};
@@ -55,6 +75,7 @@ Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& opt
     }
     cpu.isa = *isa;
   }
+  if (options.kind == kAneDirect) return make_ane_direct(options, cpu);
   return exec::make_cpu_executor(cpu);
 }
 

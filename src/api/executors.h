@@ -20,7 +20,8 @@ struct ExecutorOptions {
   // "reference" for the reference interpreter, without fusions. Empty: the best of this processor.
   std::string isa = {};
   bool maps_weights = true;  // exec::CpuOptions says what the other choice gives
-  std::string kind = {};     // "cpu" or "coreml"; empty: cpu
+  // "cpu", "coreml" or, in builds that have it, "ane-direct" (docs/ane-direct.md); empty: cpu.
+  std::string kind = {};
   // Gives the folder of the models that Core ML compiled, which is private to the user. Called for
   // coreml alone, which needs it.
   std::function<Result<std::string>()> coreml_cache = {};
@@ -36,7 +37,7 @@ struct ExecutorOptions {
 
 // The executor of this machine. The one place that names an implementation: callers above see the
 // interface alone. kInvalidArgument for an unknown kind and for instructions that the processor
-// does not have; kUnsupported for Core ML where there is none.
+// does not have; kUnsupported for Core ML and the private client where there is none.
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options = {});
 
 // An executor that anemone knows, and whether this build can make it; for reports.

@@ -163,10 +163,10 @@ class PackageReport {
 // Weights as the package refers to them.
 std::string mil_text(const mlpackage::Model& model) {
   ir::PrintOptions options;
-  options.blob_offset = [&](const ir::Literal& literal) -> std::optional<std::uint64_t> {
+  options.blob = [&](const ir::Literal& literal) -> std::optional<ir::BlobReference> {
     const auto it = model.blob_offsets.find(literal.data().get());
     if (it == model.blob_offsets.end()) return std::nullopt;
-    return it->second;
+    return ir::BlobReference{.offset = it->second};
   };
   return ir::print(model.program, options);
 }

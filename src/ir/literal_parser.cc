@@ -342,7 +342,7 @@ Status LiteralParser::float_element(DType dtype, std::vector<std::byte>& bytes) 
   return lexer_.advance();
 }
 
-// BLOBFILE(path = string("..."), offset = uint64(64))
+// BLOBFILE(path = string("..."), offset = uint64(64)), in either syntax.
 Result<Literal> LiteralParser::blob_value(Type type) {
   const Token start = lexer_.token();
   ANEMONE_RETURN_IF_ERROR(lexer_.advance());
@@ -357,8 +357,10 @@ Result<Literal> LiteralParser::blob_value(Type type) {
   if (lexer_.token().text != "offset") return lexer_.expected("offset");
   ANEMONE_RETURN_IF_ERROR(lexer_.advance());
   ANEMONE_RETURN_IF_ERROR(expect('='));
-  if (lexer_.token().text != "uint64") return lexer_.expected("uint64");
-  ANEMONE_RETURN_IF_ERROR(lexer_.advance());
+  const Token offset_token = lexer_.token();
+  ANEMONE_ASSIGN_OR_RETURN(const Type offset_type, this->type());
+  if (offset_type != Type::scalar(DType::kUInt64))
+    return lexer_.error_at(offset_token.offset, "expected uint64");
   ANEMONE_RETURN_IF_ERROR(expect('('));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t offset, unsigned_number("an offset"));
   ANEMONE_RETURN_IF_ERROR(expect(')'));

@@ -89,10 +89,10 @@ std::string float_text(const FloatElement& element) {
 
 class Printer {
  public:
-  explicit Printer(const PrintOptions& options) : options_(options) {}
+  Printer(const PrintOptions& options, Syntax syntax) : options_(options), syntax_(syntax) {}
 
   std::string program(const Program& program) {
-    add("program({}.0)\n", program.version);
+    add("program({}.{})\n", program.version, syntax_ == Syntax::kScalars ? 3 : 0);
     if (!program.attributes.empty()) {
       attributes(nullptr, program.attributes);
       add("\n");
@@ -109,6 +109,9 @@ class Printer {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
+  std::string type_text(const Type& type) const { return to_string(type, syntax_); }
+  std::string scalar_type(DType dtype) const { return type_text(Type::scalar(dtype)); }
+
   void function(const Function& function) {
     add("{}func {}<{}>(", kFunctionIndent, name_text(function.name), opset_target(function.opset));
     declarations(function.inputs);
@@ -119,7 +122,7 @@ class Printer {
 
   void declarations(const std::vector<Value*>& values) {
     for (std::size_t i = 0; i < values.size(); ++i)
-      add("{}{} {}", i > 0 ? ", " : "", to_string(values[i]->type), name_text(values[i]->name));
+      add("{}{} {}", i > 0 ? ", " : "", type_text(values[i]->type), name_text(values[i]->name));
   }
 
   void block(const Block& block, const std::string& indent) {
@@ -174,7 +177,7 @@ class Printer {
   void attributes(const std::string* name,
                   const std::map<std::string, Literal, std::less<>>& attributes) {
     out_ += '[';
-    if (name != nullptr) add("name = string({})", quoted(*name));
+    if (name != nullptr) add("name = {}({})", scalar_type(DType::kString), quoted(*name));
     bool is_first = name == nullptr;
     for (const auto& [key, value] : attributes) {
       add("{}{} = ", is_first ? "" : ", ", name_text(key));
@@ -186,7 +189,7 @@ class Printer {
 
   void literal(const Literal& literal) {
     const Type& type = literal.type();
-    add("{}(", to_string(type));
+    add("{}(", type_text(type));
     switch (type.kind) {
       case Type::Kind::kTensor:
         tensor(literal);
@@ -227,10 +230,10 @@ class Printer {
 
   void tensor(const Literal& literal) {
     const Type& type = literal.type();
-    if (options_.blob_offset && literal.data() != nullptr) {
-      if (const auto offset = options_.blob_offset(literal)) {
-        add("BLOBFILE(path = string(\"@model_path/weights/weight.bin\"), offset = uint64({}))",
-            *offset);
+    if (options_.blob && literal.data() != nullptr) {
+      if (const auto reference = options_.blob(literal)) {
+        add("BLOBFILE(path = {}({}), offset = {}({}))", scalar_type(DType::kString),
+            quoted(reference->path), scalar_type(DType::kUInt64), reference->offset);
         return;
       }
     }
@@ -300,13 +303,21 @@ class Printer {
   }
 
   const PrintOptions& options_;
+  const Syntax syntax_;
   std::string out_;
 };
 
 }  // namespace
 
+Syntax syntax_of(const Program& program) {
+  const bool is_new = std::ranges::any_of(program.functions(), [](const Function* function) {
+    return function->opset >= Opset::kIOS18;
+  });
+  return is_new ? Syntax::kScalars : Syntax::kTensors;
+}
+
 std::string print(const Program& program, const PrintOptions& options) {
-  return Printer(options).program(program);
+  return Printer(options, options.syntax.value_or(syntax_of(program))).program(program);
 }
 
 }  // namespace anemone::ir

@@ -34,15 +34,16 @@ Type Type::dictionary(Type key, Type value) {
   return type;
 }
 
-std::string to_string(const Type& type) {
-  const auto tensor_text = [](const Type& t) {
-    return t.shape.empty()
+std::string to_string(const Type& type, Syntax syntax) {
+  const auto tensor_text = [&](const Type& t) {
+    return t.shape.empty() && syntax == Syntax::kScalars
                ? std::string(dtype_name(t.dtype))
                : fmt::format("tensor<{}, {}>", dtype_name(t.dtype), anemone::to_string(t.shape));
   };
   const auto members_text = [&] {
     std::string text;
-    for (const Type& member : type.members) text += (text.empty() ? "" : ", ") + to_string(member);
+    for (const Type& member : type.members)
+      text += (text.empty() ? "" : ", ") + to_string(member, syntax);
     return text;
   };
   switch (type.kind) {

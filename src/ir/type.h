@@ -31,9 +31,15 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 
+// The two spellings of MIL text. Apple's compilers take no mixture of them.
+enum class Syntax {
+  kTensors,  // program(1.0), for targets up to ios17: a scalar is a "tensor<fp32, []>"
+  kScalars,  // program(1.3), for targets from ios18 on: a scalar is an "fp32"
+};
+
 // MIL text: "tensor<fp16, [1, 64, ?, 1]>", "fp32" for a scalar, "state<tensor<fp16, [2, 8]>>",
 // "list<string, 3>", "dict<string, fp32>", "tuple<...>".
-std::string to_string(const Type& type);
+std::string to_string(const Type& type, Syntax syntax = Syntax::kScalars);
 
 // True when a value of type `actual` may stand where `declared` is written: equal, but for
 // dimensions that one of the two leaves unknown.

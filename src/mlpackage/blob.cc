@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mlpackage/blob.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -124,6 +125,20 @@ std::uint64_t BlobPlan::add(DType dtype, std::uint64_t elements) {
   data_bytes_ += entry.record.size_bytes;
   entries_.push_back(entry);
   return entry.record_offset;
+}
+
+std::vector<std::byte> make_blob_file(const TensorView& tensor) {
+  BlobPlan plan;
+  plan.add(tensor.dtype, static_cast<std::uint64_t>(tensor.size()));
+  const BlobPlan::Entry& entry = plan.entries().front();
+  std::vector<std::byte> out(plan.file_bytes());
+  const auto put = [&](std::uint64_t offset, std::span<const std::byte> bytes) {
+    std::ranges::copy(bytes, out.begin() + static_cast<std::ptrdiff_t>(offset));
+  };
+  put(0, bytes_of(BlobFileHeader{.count = 1}));
+  put(entry.record_offset, bytes_of(entry.record));
+  put(entry.record.data_offset, tensor.bytes());
+  return out;
 }
 
 Result<BlobWriter> BlobWriter::create(const std::string& path, const BlobPlan& plan) {

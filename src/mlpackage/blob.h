@@ -32,6 +32,7 @@
 #include "base/file.h"
 #include "ir/literal.h"
 #include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace anemone::mlpackage {
 
@@ -114,6 +115,11 @@ class BlobPlan {
   std::uint64_t file_bytes_ = sizeof(BlobFileHeader);
   std::uint64_t data_bytes_ = 0;
 };
+
+// A whole weight file with one blob, whose record is at kFirstRecord: the elements of a tensor
+// whose type has a blob code.
+inline constexpr std::uint64_t kFirstRecord = sizeof(BlobFileHeader);
+std::vector<std::byte> make_blob_file(const TensorView& tensor);
 
 // Writes a planned weight file. All or nothing: without commit() no file is left.
 class BlobWriter {

@@ -12,14 +12,17 @@
 namespace anemone::ir {
 namespace {
 
+// In both syntaxes, whatever the targets of the functions.
 void expect_round_trip(const Program& program) {
-  const std::string text = print(program);
-  auto parsed = parse(text, "text");
-  ASSERT_TRUE(parsed.ok()) << parsed.status().message() << "\n" << text;
-  const auto difference = first_difference(program, *parsed);
-  ASSERT_TRUE(difference.ok()) << difference.status().message();
-  EXPECT_EQ(*difference, "") << text;
-  EXPECT_EQ(print(*parsed), text);
+  for (const Syntax syntax : {Syntax::kTensors, Syntax::kScalars}) {
+    const std::string text = print(program, {.syntax = syntax});
+    auto parsed = parse(text, "text");
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message() << "\n" << text;
+    const auto difference = first_difference(program, *parsed);
+    ASSERT_TRUE(difference.ok()) << difference.status().message();
+    EXPECT_EQ(*difference, "") << text;
+    EXPECT_EQ(print(*parsed, {.syntax = syntax}), text);
+  }
 }
 
 // A function whose only operation is a constant.
@@ -217,31 +220,90 @@ TEST(Print, LeavesLongConstantsOutWhenAsked) {
   EXPECT_FALSE(parse(text, "text").ok());
 }
 
+// What print() writes of one small function for a target.
+std::string text_for(Opset opset) {
+  Program program;
+  program.attributes.emplace("buildInfo", Literal::string_dictionary({{"tool", "test"}}));
+  Builder b(program, test_registry(), "main", opset);
+  Value* x = b.input("x", Type::tensor(DType::kFp16, {1, 4}));
+  Value* half = b.constant(Literal::number(0.5, DType::kFp16), "half");
+  EXPECT_TRUE(b.finish({b.op("add", {{"x", x}, {"y", half}}, "y")}).ok());
+  return print(program);
+}
+
+TEST(Print, WritesScalarsAsTensorsUpToIos17) {
+  for (const auto& [opset, target] :
+       {std::pair{Opset::kIOS15, "ios15"}, {Opset::kIOS16, "ios16"}, {Opset::kIOS17, "ios17"}})
+    EXPECT_EQ(text_for(opset), std::string("program(1.0)\n"
+                                           "[buildInfo = dict<tensor<string, []>, "
+                                           "tensor<string, []>>({{\"tool\", \"test\"}})]\n"
+                                           "{\n"
+                                           "    func main<") +
+                                   target +
+                                   ">(tensor<fp16, [1, 4]> x) {\n"
+                                   "        tensor<fp16, []> half = const()"
+                                   "[name = tensor<string, []>(\"half\"), "
+                                   "val = tensor<fp16, []>(0x1p-1)];\n"
+                                   "        tensor<fp16, [1, 4]> y = add(x = x, y = half)"
+                                   "[name = tensor<string, []>(\"y\")];\n"
+                                   "    } -> (y);\n"
+                                   "}\n");
+}
+
+TEST(Print, WritesScalarsByThemselvesFromIos18On) {
+  for (const auto& [opset, target] : {std::pair{Opset::kIOS18, "ios18"}, {Opset::kIOS26, "ios26"}})
+    EXPECT_EQ(text_for(opset),
+              std::string("program(1.3)\n"
+                          "[buildInfo = dict<string, string>({{\"tool\", \"test\"}})]\n"
+                          "{\n"
+                          "    func main<") +
+                  target +
+                  ">(tensor<fp16, [1, 4]> x) {\n"
+                  "        fp16 half = const()[name = string(\"half\"), val = fp16(0x1p-1)];\n"
+                  "        tensor<fp16, [1, 4]> y = add(x = x, y = half)[name = string(\"y\")];\n"
+                  "    } -> (y);\n"
+                  "}\n");
+}
+
 TEST(Print, RefersToBlobsAndParseAsksForThem) {
   const Literal weight = tensor<float>({2}, {1, 2});
   const Program program = with_constant(weight);
-  PrintOptions options;
-  options.blob_offset = [&](const Literal& literal) -> std::optional<std::uint64_t> {
-    if (literal.data() == weight.data()) return 64;
-    return std::nullopt;
-  };
-  const std::string text = print(program, options);
-  EXPECT_NE(text.find("BLOBFILE(path = string(\"@model_path/weights/weight.bin\"), "
-                      "offset = uint64(64))"),
-            std::string::npos)
-      << text;
-  EXPECT_EQ(parse(text, "text").status().code(), Code::kUnsupported);
-  ParseOptions parse_options;
-  parse_options.blob = [&](const Type& type, std::string_view path,
-                           std::uint64_t offset) -> Result<Literal> {
-    EXPECT_EQ(to_string(type), "tensor<fp32, [2]>");
-    EXPECT_EQ(path, "@model_path/weights/weight.bin");
-    EXPECT_EQ(offset, 64u);
+  const std::string path = "@model_path/weights/w.bin";
+  for (const auto& [syntax, reference] :
+       {std::pair{Syntax::kScalars,
+                  "path = string(\"@model_path/weights/w.bin\"), "
+                  "offset = uint64(64))"},
+        {Syntax::kTensors,
+         "path = tensor<string, []>(\"@model_path/weights/w.bin\"), "
+         "offset = tensor<uint64, []>(64))"}}) {
+    PrintOptions options{.syntax = syntax};
+    options.blob = [&](const Literal& literal) -> std::optional<BlobReference> {
+      if (literal.data() == weight.data()) return BlobReference{path, 64};
+      return std::nullopt;
+    };
+    const std::string text = print(program, options);
+    EXPECT_NE(text.find(std::string("BLOBFILE(") + reference), std::string::npos) << text;
+    EXPECT_EQ(parse(text, "text").status().code(), Code::kUnsupported);
+    ParseOptions parse_options;
+    parse_options.blob = [&](const Type& type, std::string_view file,
+                             std::uint64_t offset) -> Result<Literal> {
+      EXPECT_EQ(to_string(type), "tensor<fp32, [2]>");
+      EXPECT_EQ(file, path);
+      EXPECT_EQ(offset, 64u);
+      return weight;
+    };
+    auto parsed = parse(text, "text", parse_options);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    EXPECT_EQ(*first_difference(program, *parsed), "");
+  }
+  ParseOptions any;
+  any.blob = [&](const Type&, std::string_view, std::uint64_t) -> Result<Literal> {
     return weight;
   };
-  auto parsed = parse(text, "text", parse_options);
-  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-  EXPECT_EQ(*first_difference(program, *parsed), "");
+  const std::string text = R"(program(1.3){func main<ios18>(fp32 x) {
+      tensor<fp32, [2]> w = const()[name = string("w"), val = tensor<fp32, [2]>(BLOBFILE(
+          path = string("p"), offset = int32(64)))];} -> (w);})";
+  EXPECT_NE(parse(text, "text", any).status().message().find("expected uint64"), std::string::npos);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ fresh; table ir 'ir: tensors base'
 expect 1 'ir may include tensors, which is no module' 'a misspelt module in the table is found'
 
 fresh; source_file engine/metal.mm '#import <Metal/Metal.h>'
-expect 1 '.mm files live in src/exec/coreml only' 'Objective-C++ outside its folder is found'
+expect 1 '.mm files live in src/exec/coreml and src/exec/ane_direct only' 'Objective-C++ outside its folder is found'
 
 fresh; printf '%s\n' "$spdx" >"$work/tree/src/ir/op.h"
 expect 1 'src/ir/op.h:1: expected #pragma once' 'a header without #pragma once is found'

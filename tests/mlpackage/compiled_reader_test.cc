@@ -27,10 +27,10 @@ std::string compile(const std::string& name, const TemporaryFolder& folder) {
   const auto model = read_package(package(name));
   EXPECT_TRUE(model.ok()) << model.status().message();
   ir::PrintOptions options;
-  options.blob_offset = [&](const ir::Literal& literal) -> std::optional<std::uint64_t> {
+  options.blob = [&](const ir::Literal& literal) -> std::optional<ir::BlobReference> {
     const auto it = model->blob_offsets.find(literal.data().get());
     if (it == model->blob_offsets.end()) return std::nullopt;
-    return it->second;
+    return ir::BlobReference{.offset = it->second};
   };
   const std::string out = folder.file(name + ".mlmodelc");
   fs::create_directories(out + "/weights");

@@ -145,11 +145,11 @@ TEST_F(OverDouble, MaskedScoresDoNotHideWhatMakesTheScores) {
 }
 
 TEST_F(OverDouble, NamesTheFunctionThatFails) {
-  fault_ = Fault{.call = Fault::Call::kLoad,
-                 .error = exec::coreml::runtime_error("com.apple.CoreML", 0,
-                                                      "Error code: -14 of the compiler"),
-                 .times = -1,
-                 .function = "prefill"};
+  fault_ =
+      Fault{.call = Fault::Call::kLoad,
+            .error = exec::runtime_error("com.apple.CoreML", 0, "Error code: -14 of the compiler"),
+            .times = -1,
+            .function = "prefill"};
   const auto results = run_with({});
   ASSERT_TRUE(results.ok()) << results.status().message();
   EXPECT_FALSE(results->passed());

@@ -9,19 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "exec/coreml/apple_support.h"
 #include "exec/coreml/runtime.h"
 
 NS_ASSUME_NONNULL_BEGIN
 
 namespace anemone::exec::coreml {
-
-std::string text_of(NSString* _Nullable text);  // empty for nil
-NSString* string_of(std::string_view text);     // empty for what is not UTF-8
-NSURL* url_of(const std::string& path);
-
-// What Core ML says when a call gives nothing: the error, if there is one, with those below it.
-RuntimeError error_of(NSError* _Nullable error);
-RuntimeError error_of(NSException* exception);
 
 // Sorted by name, since a dictionary has no order. `row_bytes`: FeatureInfo.
 std::vector<FeatureInfo> features_of(NSDictionary<NSString*, MLFeatureDescription*>* descriptions,

@@ -8,12 +8,10 @@
 #import <CoreML/CoreML.h>
 #import <Foundation/Foundation.h>
 #include <algorithm>
-#include <array>
 #include <condition_variable>
-#include <map>
 #include <mutex>
-#include <sys/sysctl.h>
 
+#include "exec/coreml/apple_support.h"
 #include "exec/coreml/apple_types.h"
 #include "exec/coreml/error_map.h"
 #include "exec/coreml/runtime.h"
@@ -53,51 +51,6 @@ class Waiter {
   T _Nullable value_ = nil;
   NSError* _Nullable error_ = nil;
 };
-
-std::string system_text(const char* name) {
-  std::array<char, 256> text{};
-  std::size_t size = text.size() - 1;
-  if (::sysctlbyname(name, text.data(), &size, nullptr, 0) != 0) return "";
-  return text.data();
-}
-
-// Objects by their handles. Thread-safe.
-template <typename Handle, typename T>
-class Objects {
- public:
-  Handle add(T object) {
-    const std::lock_guard lock(mutex_);
-    const Handle handle{++last_};
-    objects_.emplace(handle, object);
-    return handle;
-  }
-  T _Nullable find(Handle handle) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = objects_.find(handle);
-    return found == objects_.end() ? nil : found->second;
-  }
-  void remove(Handle handle) {
-    const std::lock_guard lock(mutex_);
-    objects_.erase(handle);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::map<Handle, T> objects_;
-  std::uint64_t last_ = 0;
-};
-
-// f() with a pool, its exceptions as errors.
-template <typename F>
-auto guarded(const F& f) -> decltype(f()) {
-  @autoreleasepool {
-    @try {
-      return f();
-    } @catch (NSException* exception) {
-      return error_of(exception);
-    }
-  }
-}
 
 class API_AVAILABLE(macos(15.0)) AppleRuntime : public CoreMlRuntime {
  public:

@@ -20,55 +20,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "exec/executor.h"
+#include "exec/runtime_error.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 
 namespace anemone::exec::coreml {
-
-// An NSError with the errors below it. The useful text is often that of an inner one.
-struct RuntimeError {
-  struct Link {
-    std::string domain;  // "com.apple.CoreML"
-    std::int64_t code = 0;
-    std::string text;
-  };
-  std::vector<Link> chain;  // the outermost first; never empty
-};
-
-inline RuntimeError runtime_error(std::string domain, std::int64_t code, std::string text) {
-  return {{{std::move(domain), code, std::move(text)}}};
-}
-
-// A value, or the error in its place.
-template <typename T>
-class Outcome {
- public:
-  Outcome(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Outcome(RuntimeError error) : state_(std::in_place_index<1>, std::move(error)) {}
-
-  bool ok() const { return state_.index() == 0; }
-  // Requires ok().
-  T& operator*() { return std::get<0>(state_); }
-  const T& operator*() const { return std::get<0>(state_); }
-  T* operator->() { return &std::get<0>(state_); }
-  // Requires !ok().
-  const RuntimeError& error() const { return std::get<1>(state_); }
-
- private:
-  std::variant<T, RuntimeError> state_;
-};
-
-// None: it went well.
-using Failure = std::optional<RuntimeError>;
 
 enum class ComputeUnits { kCpuOnly, kCpuAndGpu, kAll, kCpuAndNeuralEngine };
 

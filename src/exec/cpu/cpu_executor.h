@@ -15,6 +15,8 @@
 
 namespace anemone::exec {
 
+class ProductOffload;  // product_offload.h
+
 struct CpuOptions {
   int threads = 0;  // 0: as many as this process may use
   // The best that the processor has, or a plainer one.
@@ -32,6 +34,9 @@ struct CpuOptions {
   std::uint64_t memory_bytes = 0;
   // Most rounds of all loops of one run together, so that a damaged program cannot run for ever.
   std::int64_t max_rounds = 1 << 20;
+  // Is offered every product with a constant matrix when a function is planned; null: the CPU
+  // computes all. The reference offers none. Products that were taken may give other bits.
+  std::shared_ptr<ProductOffload> offload = nullptr;
 };
 
 // Plans each function when it is loaded: patterns of operations become fused ones over the weights

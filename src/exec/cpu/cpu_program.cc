@@ -128,8 +128,10 @@ Status CpuProgram::make_plans(std::span<Entry> entries) const {
     std::vector<PreparedFunction*> all;
     for (PreparedFunction& function : planned) all.push_back(&function);
     const std::lock_guard lock(shared_->mutex);
-    return ending_with_memory(
-        [&] { return exec::plan(all, !shared_->is_reference, folder_, shared_->pool); });
+    return ending_with_memory([&] {
+      return exec::plan(all, !shared_->is_reference, folder_, shared_->pool,
+                        shared_->offload.get());
+    });
   };
   const Status status = prepare_and_plan();
   // A file that was cut short reads as zeros, so this check comes before errors that a plan finds

@@ -117,7 +117,8 @@ Result<std::shared_ptr<const ExecutionPlan>> FunctionPlans::find(const BatchItem
   PreparedFunction planned = with_shapes(*open_, shapes);
   {
     ThreadsTurn turn(shared_);
-    ANEMONE_RETURN_IF_ERROR(exec::plan({&planned}, true, *folder_, turn.pool()));
+    ANEMONE_RETURN_IF_ERROR(
+        exec::plan({&planned}, true, *folder_, turn.pool(), shared_.offload.get()));
   }
   if (entries_.size() == kMaxPlans) entries_.pop_back();
   entries_.insert(entries_.begin(), {std::move(shapes), std::make_shared<const ExecutionPlan>(

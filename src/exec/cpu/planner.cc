@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "exec/cpu/fusion/fuse.h"
 #include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/fusion/offload_products.h"
 #include "exec/cpu/infer_types.h"
 #include "exec/cpu/memory_plan.h"
 #include "exec/cpu/state_stretches.h"
@@ -46,10 +47,11 @@ void find_masks(PreparedFunction& function) {
 }  // namespace
 
 Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, ConstantFolder& folder,
-            ThreadPool& threads) {
+            ThreadPool& threads, ProductOffload* offload) {
   for (PreparedFunction* function : functions) {
     infer_types(*function, folder.limit());
     if (is_fused) fuse(*function);
+    if (is_fused && offload != nullptr) offload_products(*function, *offload);
     find_masks(*function);
   }
   ANEMONE_RETURN_IF_ERROR(folder.fold(functions, threads));

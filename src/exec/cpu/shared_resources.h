@@ -19,12 +19,14 @@ struct SharedResources {
         isa(options.isa),
         is_reference(options.is_reference),
         max_rounds(options.max_rounds),
+        offload(options.offload),
         memory(std::make_shared<MemoryLimit>(options.memory_bytes)) {}
   std::mutex mutex;
   ThreadPool pool;
   const kernels::simd::Isa isa;
   const bool is_reference;
   const std::int64_t max_rounds;
+  const std::shared_ptr<ProductOffload> offload;
   const std::shared_ptr<MemoryLimit> memory;
 };
 

@@ -65,8 +65,17 @@ void ProjectionOp::clear_padding(std::span<FusedCall> calls, const FusedContext&
 
 Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
   clear_padding(calls, context);
-  multiply(segments_of(calls), context);
+  const std::vector<ProjectionSegment> segments = segments_of(calls);
+  if (!run_elsewhere(segments)) multiply(segments, context);
   return {};
+}
+
+// After one of them failed the CPU computes all again, which it does together.
+bool ProjectionOp::run_elsewhere(std::span<const ProjectionSegment> segments) const {
+  return taken_ != nullptr && std::ranges::all_of(segments, [&](const ProjectionSegment& s) {
+           return s.tokens == 0 || taken_->run({s.x, s.x_channel, s.x_token}, s.tokens,
+                                               {s.y, s.y_channel, s.y_token});
+         });
 }
 
 void ProjectionOp::multiply(std::span<const Token> tokens, const FusedContext& context) const {

@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/product_offload.h"
 #include "kernels/simd/matrix.h"
 
 namespace anemone::exec {
@@ -20,6 +22,11 @@ class ProjectionOp : public FusedOp {
  public:
   ProjectionOp(const kernels::simd::Matrix& matrix, const Half* bias, bool is_channel_major)
       : matrix_(matrix), bias_(bias), is_channel_major_(is_channel_major) {}
+  // The same product, which `taken` computes where it can.
+  ProjectionOp(const ProjectionOp& other, std::shared_ptr<const OffloadedProduct> taken)
+      : ProjectionOp(other) {
+    taken_ = std::move(taken);
+  }
 
   std::string_view name() const override { return "projection"; }
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override;
@@ -27,6 +34,7 @@ class ProjectionOp : public FusedOp {
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
   const kernels::simd::Matrix& matrix() const { return matrix_; }
+  const Half* bias() const { return bias_; }  // [rows], nullptr: none
   std::int64_t weight_bytes() const;
 
   // One token, whose channels lie side by side.
@@ -44,6 +52,8 @@ class ProjectionOp : public FusedOp {
   }
   std::vector<ProjectionSegment> segments_of(std::span<FusedCall> calls) const;
   void multiply(std::span<const ProjectionSegment> segments, const FusedContext& context) const;
+  // Whether all of them were computed elsewhere.
+  bool run_elsewhere(std::span<const ProjectionSegment> segments) const;
   void clear_padding(std::span<FusedCall> calls, const FusedContext& context) const;
   // What products in integers need to know of a matrix of fp16, found out when it is first
   // multiplied.
@@ -56,6 +66,7 @@ class ProjectionOp : public FusedOp {
   const Half* const bias_;
   const bool is_channel_major_;
   const std::shared_ptr<RowTops> row_tops_ = std::make_shared<RowTops>();
+  std::shared_ptr<const OffloadedProduct> taken_;  // null: the CPU's
 };
 
 }  // namespace anemone::exec
