@@ -270,6 +270,7 @@ Status GenerationJob::hold_plan() {
   std::size_t bytes = 0;
   for (const GenerationPlan::Prompt& prompt : plan_.prompts)
     bytes += sizeof(prompt) + prompt.ids.size() * sizeof(std::int32_t) + prompt.echo.size();
+  if (plan_.parts && plan_.parts->tools != nullptr) bytes += plan_.parts->tools->byte_size();
   return charge(bytes);
 }
 

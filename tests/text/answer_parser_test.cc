@@ -11,7 +11,9 @@ namespace {
 
 constexpr const char* kWeather = R"({"type": "object", "properties": {
     "city": {"type": "string"}, "days": {"type": "integer"}, "dry": {"type": "boolean"},
-    "note": {"type": ["string", "null"]}, "unit": {"enum": ["C", "F"]}, "more": {}}})";
+    "note": {"type": ["string", "null"]}, "unit": {"enum": ["C", "F"]}, "more": {},
+    "place": {"anyOf": [{"$ref": "#/$defs/place"}, {"type": "null"}]}},
+    "$defs": {"place": {"const": "5"}, "self": {"$ref": "#/$defs/self"}}})";
 
 std::shared_ptr<const ToolSet> tools() {
   std::vector<ToolFunction> functions;
@@ -198,6 +200,11 @@ const SyntaxCase kCases[] = {
      "<tool_call><function=weather><parameter=city>12</parameter><parameter=days>many</parameter>"
      "<parameter=note>1 < 2</parameter></function></tool_call>",
      {"", "", {{"weather", R"({"city":"12","days":"many","note":"1 < 2"})", true}}}},
+    {"QwenXmlAlternatives",
+     CallSyntax::kQwenXml,
+     "<tool_call><function=weather><parameter=place>5</parameter><parameter=more>\"a\"</parameter>"
+     "</function></tool_call>",
+     {"", "", {{"weather", R"({"place":"5","more":"a"})", true}}}},
     {"QwenXmlCut",
      CallSyntax::kQwenXml,
      "<tool_call>\n<function=weather>\n<parameter=city>\nPa",

@@ -29,7 +29,7 @@ std::string key_of(const AnswerForm& form) {
   if (form.tools == nullptr) return key;
   for (const text::ToolFunction& function : form.tools->functions())
     key += fmt::format(" {} {} {}", function.name, function.is_strict,
-                       dump_json(*function.parameters));
+                       dump_json(function.parameters()));
   return key;
 }
 
