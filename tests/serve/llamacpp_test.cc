@@ -118,6 +118,8 @@ TEST_F(LlamaCpp, RefusesWhatItCannotDo) {
   refused({{"prompt", "x"}, {"n_probs", 2}}, "n_probs");
   refused({{"prompt", "x"}, {"stop", {""}}}, "stop");
   refused({{"prompt", "x"}, {"logit_bias", {{"a", 1}}}}, "logit_bias");
+  refused({{"prompt", "x"}, {"logit_bias", {{5, 1}, {6, 1}, {5, 2}}}}, "logit_bias");
+  refused({{"prompt", "x"}, {"logit_bias", Json::array({Json::array({5, 1e300})})}}, "logit_bias");
   refused({{"prompt", std::string(testing::kTestContext + 1, 'x')}}, "prompt");
   // With their off values they are no matter.
   EXPECT_EQ(post("/completion", {{"prompt", "x"},
