@@ -182,6 +182,8 @@ class GenerationJob::Writer {
   // Tokens belong to the piece that made their text certain, whatever it is a part of.
   void put(const std::vector<text::AnswerEvent>& events, openai::ScoredTokens tokens) {
     for (const text::AnswerEvent& event : events) {
+      // Some syntaxes give several calls at once, before the text can end.
+      if (job_.plan_.is_single_call && event.call > 0) continue;
       openai::Delta delta;
       switch (event.kind) {
         case text::AnswerEvent::Kind::kContent:
