@@ -75,9 +75,12 @@ Status CompletionJob::take(const engine::TextPiece& piece) {
     completion_.content += piece.text;
     return {};
   }
+  // A token may give no text of its own: half a character, or the beginning of a stop string.
+  if (piece.is_token) waiting_ids_.push_back(piece.id);
   if (piece.text.empty()) return {};
-  if (!responder_->write(openai::event(piece_json(piece.text, {&piece.id, 1})))) return overdraw();
-  return {};
+  const bool is_sent = responder_->write(openai::event(piece_json(piece.text, waiting_ids_)));
+  waiting_ids_.clear();
+  return is_sent ? Status() : overdraw();
 }
 
 void CompletionJob::end(const Result<engine::GenerateResult>& result) {

@@ -55,6 +55,7 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   const HeaderList headers_;
   const std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
   Completion completion_;
+  std::vector<std::int32_t> waiting_ids_;  // of a stream: tokens since the last piece with text
   Status overdrawn_;  // the first charge or piece that found no room
   std::size_t held_ = 0;
   bool has_begun_ = false;  // the head of a stream was sent
