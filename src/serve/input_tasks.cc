@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/labels/label_spans.h"
 #include "serve/openai/embedding_answer.h"
-#include "serve/openai/label_spans.h"
 #include "serve/openai/response.h"
 #include "text/text_work.h"
 
@@ -76,7 +76,7 @@ Result<std::string> labels_text(const InputTask& task, const std::vector<std::st
   WorkBudget work("answer", text::kAnswerLimits);
   Json data = Json::array();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto scored = openai::score_labels(logits[i], names.size());
+    const auto scored = engine::score_labels(logits[i], names.size());
     std::vector<std::string> pieces(scored.size());
     Json labels = Json::array(), scores = Json::array();
     for (std::size_t t = 0; t < scored.size(); ++t) {
@@ -85,10 +85,10 @@ Result<std::string> labels_text(const InputTask& task, const std::vector<std::st
       if (tokenizer == nullptr || tokenizer->is_special(inputs[i][t])) continue;
       ANEMONE_ASSIGN_OR_RETURN(pieces[t], tokenizer->token_bytes(inputs[i][t], work));
     }
-    const auto spans = openai::spans_of(scored, names);
+    const auto spans = engine::spans_of(scored, names);
     data.push_back({{"object", "classification"},
                     {"index", i},
-                    {"spans", openai::spans_json(spans, {texts[i], pieces})},
+                    {"spans", engine::spans_json(spans, {texts[i], pieces})},
                     {"ids", inputs[i]},
                     {"labels", std::move(labels)},
                     {"scores", std::move(scores)}});
