@@ -73,6 +73,18 @@ TEST(AnswerBound, CountsTheToolsOfARequest) {
   EXPECT_EQ(ask(3).status, 200);
 }
 
+TEST(AnswerBound, HasOneErrorForAnswersThatAreReady) {
+  OpenAiServerOptions options;
+  options.http.answers_bytes = 1'000;
+  TestServer server(options);
+  const auto tokenize = [&](std::size_t bytes) {
+    return fetch(server.port(),
+                 post_text("/tokenize", dump_json({{"content", std::string(bytes, 'x')}})));
+  };
+  EXPECT_EQ(tokenize(10).status, 200);
+  expect_api_error(tokenize(2'000), 503, nullptr, "out_of_memory");
+}
+
 TEST(AnswerBound, CountsPromptsThatWait) {
   OpenAiServerOptions options;
   options.http.answers_bytes = 3'000;

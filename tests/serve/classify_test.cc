@@ -119,6 +119,20 @@ TEST(Classify, GivesTheLabelsThatRunGives) {
     EXPECT_EQ(data["spans"].size(), engine::spans_of(scored, names).size());
   }
 
+  // Each token may be a span. The first server has room for any answer.
+  options.http.answers_bytes = 20'000;
+  auto again = ModelSet::create({{{"filter"}, *model}});
+  ASSERT_TRUE(again.ok());
+  const auto narrow = OpenAiServer::start(*std::move(again), options);
+  ASSERT_TRUE(narrow.ok());
+  const auto status_of = [&](std::size_t tokens) {
+    const std::vector<std::int32_t> ids(tokens, 5);
+    return fetch((*narrow)->port(), post_text("/v1/classify", dump_json({{"input", ids}}))).status;
+  };
+  EXPECT_EQ(status_of(8), 200);
+  EXPECT_EQ(status_of(30), 503);
+  EXPECT_EQ(status_of(8), 200);
+
   // What such a model cannot do, and what it does not take.
   const auto refused = [&](const char* path, const char* body, const char* param) {
     testing::expect_api_error(fetch(port, post_text(path, body)), 400, param);
