@@ -177,12 +177,16 @@ JsonDocument::JsonDocument() : JsonDocument(Json::object()) {}
 JsonDocument::JsonDocument(Json value) : value_(std::make_unique<Json>(std::move(value))) {}
 JsonDocument::JsonDocument(const JsonDocument& other) : JsonDocument(*other) {}
 JsonDocument& JsonDocument::operator=(const JsonDocument& other) {
-  if (this != &other) value_ = std::make_unique<Json>(*other);
-  return *this;
+  return *this = JsonDocument(other);
 }
 JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
-JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
-JsonDocument::~JsonDocument() = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&& other) noexcept {
+  value_.swap(other.value_);
+  return *this;
+}
+JsonDocument::~JsonDocument() {
+  if (value_ != nullptr) release_json(*value_);
+}
 
 std::string dump_json(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);

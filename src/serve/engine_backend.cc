@@ -13,6 +13,7 @@
 #include "base/mapped_file.h"
 #include "engine/chat/conversation.h"
 #include "engine/constraint/call_grammar.h"
+#include "serve/answer_room.h"
 #include "serve/prompt_check.h"
 #include "serve/request_watch.h"
 
@@ -114,6 +115,7 @@ Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& genera
   ANEMONE_ASSIGN_OR_RETURN(Found found, find(generation.model));
   GenerationPlan plan;
   plan.model = std::move(found.model);
+  plan.metrics = found.metrics;
   if (plan.model->manifest().classifies())
     return unsupported(
         "[model] expected a model that generates text, got one that labels tokens (see "
@@ -132,23 +134,17 @@ Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& genera
 std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
                                                       const std::shared_ptr<Responder>& responder,
                                                       const HeaderList& headers) {
-  // The name is one of the server's by now.
-  const auto found = find(plan.head.model);
-  if (!found.ok()) return openai::api_error(found.status());
   const std::string name = plan.head.model;
   const std::int64_t choices = plan.choices;
+  ModelMetrics& metrics = *plan.metrics;
   auto job = std::make_shared<GenerationJob>(std::move(plan), responder, headers);
   Status status = job->hold_plan();
   if (status.ok()) {
     engine::Request request = job->request();
-    watch_request(request, choices, name, responder, *found->metrics);
-    status = engine_.submit(std::move(request));
+    watch_request(request, choices, name, responder, metrics);
+    status = submit_for(responder, engine_, std::move(request), job->cancel_flag());
   }
   if (!status.ok()) return openai::api_error(status);
-  // Weak: the job holds the responder.
-  responder->on_disconnect([weak = std::weak_ptr<GenerationJob>(job)] {
-    if (const auto alive = weak.lock()) alive->cancel();
-  });
   return std::nullopt;
 }
 

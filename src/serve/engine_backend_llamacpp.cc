@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "serve/answer_room.h"
 #include "serve/engine_backend.h"
 #include "serve/llamacpp/answer.h"
 #include "serve/llamacpp/completion_job.h"
@@ -23,9 +24,7 @@ std::optional<openai::ApiError> respond(const Json& value,
                                         const HeaderList& headers) {
   HttpResponse response = openai::json_response(value, headers);
   if (!responder->hold(response.body.size()))
-    return openai::http_error(503,
-                              "[answer] the answers that the server is writing need more "
-                              "memory than they may take: try again later");
+    return openai::api_error(no_room_for_answer("try again later"));
   responder->respond(std::move(response));
   return std::nullopt;
 }
@@ -66,13 +65,9 @@ std::optional<openai::ApiError> EngineBackend::complete_native(llamacpp::Complet
   if (status.ok()) {
     engine::Request asked = job->request();
     watch_request(asked, /*choices=*/1, found->name, responder, *found->metrics);
-    status = engine_.submit(std::move(asked));
+    status = submit_for(responder, engine_, std::move(asked), job->cancel_flag());
   }
   if (!status.ok()) return openai::api_error(status);
-  // Weak: the job holds the responder.
-  responder->on_disconnect([weak = std::weak_ptr(job)] {
-    if (const auto alive = weak.lock()) alive->cancel();
-  });
   return std::nullopt;
 }
 

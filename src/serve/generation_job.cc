@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "serve/openai/api_handler.h"
 #include "serve/openai/error.h"
+#include "serve/openai/response.h"
 #include "text/text_work.h"
 
 namespace anemone::serve {
@@ -43,12 +44,6 @@ std::string new_call_id(text::CallSyntax syntax) {
       syntax == text::CallSyntax::kMistralList || syntax == text::CallSyntax::kMistralNamed;
   if (is_short) return fmt::format("{:09x}", device() | std::uint64_t{device() & 15} << 32);
   return fmt::format("call_{:08x}{:08x}{:08x}", device(), device(), device());
-}
-
-Status too_many_bytes() {
-  return out_of_memory(
-      "[answer] the answers that the server is writing need more memory than they may take: use "
-      "\"stream\", or ask for fewer \"logprobs\"");
 }
 
 }  // namespace
@@ -125,7 +120,7 @@ class GenerationJob::Writer {
     if (std::exchange(has_begun_, true)) return;
     job_.begin();
     // put() charges for what is kept, and a stream keeps nothing.
-    if (!job_.plan_.is_stream) job_.discharge(scores_cost_);
+    if (!job_.plan_.is_stream) job_.room_.discharge(scores_cost_);
     for (openai::ScoredToken& token : scores_) {
       token.offset = characters_;
       characters_ += count_characters(token.bytes);
@@ -133,7 +128,7 @@ class GenerationJob::Writer {
     characters_ = count_characters(prompt_.echo);
     const bool is_chat = job_.plan_.head.protocol == openai::Protocol::kChat;
     if (is_chat || !prompt_.echo.empty()) put(prompt_.echo, std::move(scores_), /*is_first=*/true);
-    if (job_.plan_.is_stream) job_.discharge(scores_cost_);
+    if (job_.plan_.is_stream) job_.room_.discharge(scores_cost_);
   }
 
   Status piece(const engine::TextPiece& piece) {
@@ -166,7 +161,7 @@ class GenerationJob::Writer {
       std::string text = dump_json(openai::choice_json(job_.plan_.head, choice_));
       const auto index = static_cast<std::size_t>(choice_.index);
       choice_ = {};
-      job_.discharge(std::exchange(charged_, std::size_t{0}));
+      job_.room_.discharge(std::exchange(charged_, std::size_t{0}));
       // Twice, since complete() copies all choices into one answer at the end.
       if (job_.charge(2 * text.size()).ok()) job_.choices_[index] = std::move(text);
       return;
@@ -182,6 +177,8 @@ class GenerationJob::Writer {
   // Tokens belong to the piece that made their text certain, whatever it is a part of.
   void put(const std::vector<text::AnswerEvent>& events, openai::ScoredTokens tokens) {
     for (const text::AnswerEvent& event : events) {
+      // Some syntaxes give several calls at once, before the text can end.
+      if (job_.plan_.is_single_call && event.call > 0) continue;
       openai::Delta delta;
       switch (event.kind) {
         case text::AnswerEvent::Kind::kContent:
@@ -214,7 +211,7 @@ class GenerationJob::Writer {
   }
 
   void put(openai::Delta delta) {
-    if (!job_.overdrawn_.ok()) return;
+    if (!job_.room_.status().ok()) return;
     if (!job_.plan_.is_stream) return keep(std::move(delta));
     delta.index = choice_.index;
     if (!choice_.tokens || delta.tokens->empty()) delta.tokens.reset();
@@ -240,7 +237,7 @@ class GenerationJob::Writer {
   }
 
   void send(const openai::Delta& delta) {
-    if (!job_.overdrawn_.ok()) return;
+    if (!job_.room_.status().ok()) return;
     if (!job_.responder_->write(
             openai::event(openai::chunk_json(job_.plan_.head, delta, job_.plan_.has_stream_usage))))
       job_.overdraw();
@@ -260,7 +257,10 @@ class GenerationJob::Writer {
 
 GenerationJob::GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> responder,
                              HeaderList headers)
-    : plan_(std::move(plan)), responder_(std::move(responder)), headers_(std::move(headers)) {
+    : plan_(std::move(plan)),
+      responder_(std::move(responder)),
+      headers_(std::move(headers)),
+      room_(responder_, "use \"stream\", or ask for fewer \"logprobs\"") {
   plan_.options.cancel = cancel_.get();
   plan_.options.collects_logprobs = false;  // the writers count and keep them
   usage_.truncated_tokens = plan_.truncated_tokens;
@@ -270,33 +270,24 @@ Status GenerationJob::hold_plan() {
   std::size_t bytes = 0;
   for (const GenerationPlan::Prompt& prompt : plan_.prompts)
     bytes += sizeof(prompt) + prompt.ids.size() * sizeof(std::int32_t) + prompt.echo.size();
+  if (plan_.parts && plan_.parts->tools != nullptr) bytes += plan_.parts->tools->byte_size();
   return charge(bytes);
 }
 
 Status GenerationJob::charge(std::size_t bytes) {
-  if (!overdrawn_.ok()) return overdrawn_;
-  if (!responder_->hold(held_ + bytes)) {
-    overdraw();
-    return overdrawn_;
-  }
-  held_ += bytes;
-  return {};
-}
-
-void GenerationJob::discharge(std::size_t bytes) {
-  held_ -= bytes;
-  responder_->hold(held_);
+  Status status = room_.charge(bytes);
+  if (!status.ok()) cancel();
+  return status;
 }
 
 void GenerationJob::overdraw() {
-  overdrawn_ = too_many_bytes();
+  (void)room_.overdraw();  // which choice_ended() finds
   cancel();
 }
 
 engine::Request GenerationJob::request() {
   engine::Request request;
   request.model = plan_.model;
-  request.cancel = cancel_;
   std::int64_t index = 0;
   for (std::size_t prompt = 0; prompt < plan_.prompts.size(); ++prompt)
     for (std::int64_t number = 0; number < plan_.choices; ++number, ++index)
@@ -339,12 +330,12 @@ void GenerationJob::choice_ended(Writer& writer, bool is_first,
                                  const Result<engine::GenerateResult>& result) {
   --open_;
   if (has_ended_) return;
-  if (!overdrawn_.ok()) return fail(overdrawn_);
+  if (!room_.status().ok()) return fail(room_.status());
   if (!result.ok()) return fail(result.status());
   if (result->finish == engine::FinishReason::kCancelled)
     return fail(cancelled("[request] was cancelled before its answer was complete"));
   writer.end(result->finish);
-  if (!overdrawn_.ok()) return fail(overdrawn_);
+  if (!room_.status().ok()) return fail(room_.status());
   // The prompt counts once, however many choices it has.
   if (is_first) {
     usage_.prompt_tokens += result->timing.prompt_tokens;
@@ -358,12 +349,7 @@ void GenerationJob::choice_ended(Writer& writer, bool is_first,
 
 void GenerationJob::begin() {
   if (!plan_.is_stream || has_begun_ || has_ended_) return;
-  HttpResponse head;
-  head.headers = headers_;
-  head.headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
-  head.headers.emplace_back("Cache-Control", "no-cache");
-  head.headers.emplace_back("X-Accel-Buffering", "no");  // for nginx
-  responder_->begin_stream(std::move(head));
+  responder_->begin_stream({200, openai::stream_headers(headers_), ""});
   has_begun_ = true;
 }
 
@@ -374,12 +360,9 @@ void GenerationJob::complete() {
     if (plan_.has_stream_usage) last = openai::event(openai::usage_chunk_json(plan_.head, usage_));
     return responder_->end(last + openai::kStreamEnd);
   }
-  HttpResponse response;
-  response.headers = headers_;
-  response.headers.emplace_back("Content-Type", "application/json");
-  response.body = openai::answer_text(plan_.head, choices_, usage_);
+  std::string text = openai::answer_text(plan_.head, choices_, usage_);
   choices_ = {};
-  responder_->respond(std::move(response));
+  responder_->respond(openai::text_response(std::move(text), headers_));
 }
 
 // The first choice that fails is the answer, and the others end.

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "engine/loop/request.h"
+#include "serve/answer_room.h"
 #include "serve/http/message.h"
+#include "serve/metrics.h"
 #include "serve/openai/answer.h"
 #include "text/tools/answer_parser.h"
 
@@ -25,6 +27,7 @@ struct GenerationPlan {
     std::string echo;  // what the answer begins with
   };
   std::shared_ptr<const engine::Model> model;
+  ModelMetrics* metrics = nullptr;  // of the model; they outlive the request
   openai::AnswerHead head;
   std::vector<Prompt> prompts;  // at least one
   // Sampling, stop strings, limits. The seed is that of the first choice; the others count up.
@@ -40,8 +43,8 @@ struct GenerationPlan {
 };
 
 // Makes the answer of what the engine says about the choices of a request. The request that it
-// gives to the engine holds it. All but cancel() is of the thread of the engine's turns, once the
-// request was submitted.
+// gives to the engine holds it. All but the cancel flag is of the thread of the engine's turns,
+// once the request was submitted.
 class GenerationJob : public std::enable_shared_from_this<GenerationJob> {
  public:
   GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> responder, HeaderList headers);
@@ -50,17 +53,17 @@ class GenerationJob : public std::enable_shared_from_this<GenerationJob> {
   // when all answers would hold more than they may together.
   Status hold_plan();
   engine::Request request();
-  // Ends all choices. Thread-safe.
-  void cancel() { *cancel_ = true; }
+  // Set, it ends all choices; by any thread. The request has to be submitted with it.
+  const std::shared_ptr<std::atomic<bool>>& cancel_flag() const { return cancel_; }
 
  private:
+  void cancel() { *cancel_ = true; }
   class Scorer;
   class Writer;
   engine::Choice make_choice(std::size_t prompt, std::int64_t number, std::int64_t index);
   void choice_ended(Writer& writer, bool is_first, const Result<engine::GenerateResult>& result);
-  // Counts what was added to the answer, or taken from it.
+  // Counts what was added to the answer; ends the run when there is no room for it.
   Status charge(std::size_t bytes);
-  void discharge(std::size_t bytes);
   // Ends the run for want of room.
   void overdraw();
   // Sends the head of a stream, once.
@@ -75,8 +78,7 @@ class GenerationJob : public std::enable_shared_from_this<GenerationJob> {
   bool has_begun_ = false;  // the head of a stream was sent
   bool has_ended_ = false;  // the answer, or an error
   std::size_t open_ = 0;    // choices that have not ended
-  std::size_t held_ = 0;    // bytes, as charged
-  Status overdrawn_;        // the first charge or piece that found no room
+  AnswerRoom room_;
   openai::Usage usage_;
   std::vector<std::string> choices_;  // as the texts of their JSON, by index
 };

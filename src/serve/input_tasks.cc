@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/labels/label_spans.h"
+#include "serve/answer_room.h"
 #include "serve/openai/embedding_answer.h"
-#include "serve/openai/label_spans.h"
 #include "serve/openai/response.h"
 #include "text/text_work.h"
 
@@ -18,15 +19,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Memory of the answer for one token: its id, label and score, and its piece.
+// Memory of the answer for one token: its id, label and score, and its piece; and that of a span,
+// as a value of five members and as its text, where each token may be one.
 constexpr std::size_t kBytesPerToken = 200;
+constexpr std::size_t kBytesPerSpan = 700;
+// Memory for one byte of an input: the input, its pieces together, the texts of the spans, and
+// those once more as the text of JSON, which escapes a byte by up to six.
+constexpr std::size_t kBytesPerTextByte = 9;
 
 Status hold(const InputTask& task, std::size_t bytes) {
   for (const auto& ids : task.inputs) bytes += ids.size() * sizeof(std::int32_t);
   if (task.responder->hold(bytes)) return {};
-  return out_of_memory(
-      "[answer] the answers that the server is writing need more memory than they may take: send "
-      "fewer inputs at a time");
+  return no_room_for_answer("send fewer inputs at a time");
 }
 
 // Sends the answer, and tells the metrics and the log of it.
@@ -47,24 +51,15 @@ void finish(const InputTask& task, std::int64_t tokens, Clock::time_point start,
   if (!body.ok())
     return task.responder->respond(
         openai::error_response(openai::api_error(body.status()), task.headers));
-  HttpResponse response;
-  response.headers = task.headers;
-  response.headers.emplace_back("Content-Type", "application/json");
-  response.body = *std::move(body);
-  task.responder->respond(std::move(response));
+  task.responder->respond(openai::text_response(*std::move(body), task.headers));
 }
 
-// Submits a request that ends when its client goes away.
 template <typename EngineRequest>
 std::optional<openai::ApiError> submit(engine::Engine& engine, EngineRequest request,
                                        const std::shared_ptr<Responder>& responder) {
-  const auto cancel = std::make_shared<std::atomic<bool>>(false);
-  request.cancel = cancel;
-  if (const Status status = engine.submit(std::move(request)); !status.ok())
-    return openai::api_error(status);
-  responder->on_disconnect([weak = std::weak_ptr(cancel)] {
-    if (const auto alive = weak.lock()) *alive = true;
-  });
+  const Status status =
+      submit_for(responder, engine, std::move(request), std::make_shared<std::atomic<bool>>(false));
+  if (!status.ok()) return openai::api_error(status);
   return std::nullopt;
 }
 
@@ -76,7 +71,7 @@ Result<std::string> labels_text(const InputTask& task, const std::vector<std::st
   WorkBudget work("answer", text::kAnswerLimits);
   Json data = Json::array();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto scored = openai::score_labels(logits[i], names.size());
+    const auto scored = engine::score_labels(logits[i], names.size());
     std::vector<std::string> pieces(scored.size());
     Json labels = Json::array(), scores = Json::array();
     for (std::size_t t = 0; t < scored.size(); ++t) {
@@ -85,10 +80,10 @@ Result<std::string> labels_text(const InputTask& task, const std::vector<std::st
       if (tokenizer == nullptr || tokenizer->is_special(inputs[i][t])) continue;
       ANEMONE_ASSIGN_OR_RETURN(pieces[t], tokenizer->token_bytes(inputs[i][t], work));
     }
-    const auto spans = openai::spans_of(scored, names);
+    const auto spans = engine::spans_of(scored, names);
     data.push_back({{"object", "classification"},
                     {"index", i},
-                    {"spans", openai::spans_json(spans, {texts[i], pieces})},
+                    {"spans", engine::spans_json(spans, {texts[i], pieces})},
                     {"ids", inputs[i]},
                     {"labels", std::move(labels)},
                     {"scores", std::move(scores)}});
@@ -136,9 +131,10 @@ std::optional<openai::ApiError> start_labelling(engine::Engine& engine, InputTas
                                                 std::vector<std::string> texts) {
   const std::int64_t tokens = task.tokens();
   const std::size_t per_token =
-      kBytesPerToken + task.model->manifest().labels.size() * sizeof(float);
-  if (const Status status = hold(task, static_cast<std::size_t>(tokens) * per_token); !status.ok())
-    return openai::api_error(status);
+      kBytesPerToken + kBytesPerSpan + task.model->manifest().labels.size() * sizeof(float);
+  std::size_t bytes = static_cast<std::size_t>(tokens) * per_token;
+  for (const std::string& text : texts) bytes += text.size() * kBytesPerTextByte;
+  if (const Status status = hold(task, bytes); !status.ok()) return openai::api_error(status);
   engine::LabelRequest request;
   request.model = task.model;
   request.texts = task.inputs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests about texts that make none, from the encoded request to the answer: embeddings and
-// labels.
+// Requests that generate no text: embeddings and token labels. From the encoded request to the
+// answer.
 #pragma once
 
 #include <cstdint>

@@ -77,6 +77,7 @@ void ModelMetrics::text_ended(std::int64_t prompt_tokens, std::int64_t cached_to
                               std::int64_t new_tokens) {
   const std::lock_guard lock(mutex_);
   prompt_tokens_ += static_cast<std::uint64_t>(prompt_tokens);
+  looked_up_tokens_ += static_cast<std::uint64_t>(prompt_tokens);
   cached_tokens_ += static_cast<std::uint64_t>(cached_tokens);
   generation_tokens_ += static_cast<std::uint64_t>(new_tokens);
   if (prompt_tokens > 0) prompt_length_.observe(static_cast<double>(prompt_tokens));
@@ -136,7 +137,7 @@ std::string Metrics::text(const engine::Engine::Counts& counts) const {
   counter("vllm:generation_tokens_total", "Tokens that were made.",
           &ModelMetrics::generation_tokens_);
   counter("vllm:prefix_cache_queries_total", "Tokens of prompts that were looked for in caches.",
-          &ModelMetrics::prompt_tokens_);
+          &ModelMetrics::looked_up_tokens_);
   counter("vllm:prefix_cache_hits_total", "Tokens of prompts that were found in caches.",
           &ModelMetrics::cached_tokens_);
   constexpr std::string_view kEnds = "vllm:request_success_total";

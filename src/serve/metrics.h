@@ -47,7 +47,7 @@ class ModelMetrics {
   // One text of an answer. A prompt counts with its first text alone; `prompt_tokens` is 0 for the
   // others.
   void text_ended(std::int64_t prompt_tokens, std::int64_t cached_tokens, std::int64_t new_tokens);
-  // Tokens of inputs to which no text was made.
+  // Input tokens of embedding and label requests.
   void inputs_read(std::int64_t tokens);
   // The answer to a request as a whole.
   void request_ended(RequestEnd end, double seconds);
@@ -56,6 +56,7 @@ class ModelMetrics {
   friend class Metrics;
   mutable std::mutex mutex_;
   std::uint64_t prompt_tokens_ = 0;
+  std::uint64_t looked_up_tokens_ = 0;  // of prompts that are looked for in caches
   std::uint64_t cached_tokens_ = 0;
   std::uint64_t generation_tokens_ = 0;
   std::array<std::uint64_t, 4> ends_ = {};  // by RequestEnd

@@ -11,9 +11,9 @@
 
 namespace anemone::serve {
 
-// Has the metrics and the log hear of what a request does: wraps the callbacks of its choices. Each
-// prompt has so many choices in a row. `model` is the name that the log gets. The metrics outlive
-// the request.
+// Has the metrics and the log hear of what a request does: wraps the callbacks of its choices.
+// `choices` is n: the choices of one prompt stand next to each other. `model` is the name that the
+// log gets. The metrics outlive the request.
 void watch_request(engine::Request& request, std::int64_t choices, const std::string& model,
                    const std::shared_ptr<Responder>& responder, ModelMetrics& metrics);
 

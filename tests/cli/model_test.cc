@@ -72,6 +72,31 @@ void expect_error(const Outcome& outcome, int code, const std::string& part) {
   EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
 }
 
+// A model that labels tokens gives what /v1/classify of a server gives.
+TEST(LabelModel, PrintsTheLabelsOfTokensAndTheirSpans) {
+  const TemporaryFolder folder;
+  const std::string model = quoted(folder.file("labels"));
+  const Outcome compiled = run_anemone(
+      "compile " + quoted(source_path("tests/compiler/data/tiny/openai_privacy_filter")) + " -o " +
+      model);
+  ASSERT_EQ(compiled.code, 0) << compiled.err;
+  const std::string run = "run " + model + " --prompt-ids 1,2,3 ";
+  const Outcome outcome = run_anemone(run + "--json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = parse_json(outcome.out, "answer");
+  ASSERT_TRUE(json.ok()) << outcome.out;
+  EXPECT_EQ((*json)["ids"], Json::array({1, 2, 3}));
+  EXPECT_EQ((*json)["labels"].size(), 3u);
+  ASSERT_EQ((*json)["scores"].size(), 3u);
+  ASSERT_FALSE((*json)["spans"].empty()) << outcome.out;
+  const Json& span = (*json)["spans"][0];
+  EXPECT_GT(span["score"].get<double>(), 0);
+  EXPECT_TRUE(span["start"].is_null() && span["end"].is_null()) << "the model has no tokenizer";
+  EXPECT_EQ(span["text"], "");
+  const Outcome lines = run_anemone(run + "--spans");
+  EXPECT_TRUE(lines.out.starts_with(span["label"].get<std::string>() + "\t")) << lines.out;
+}
+
 TEST_F(PocketModel, AnswersASumThatItWasNotTrainedOn) {
   const Outcome outcome = run("'What is 17 + 25?'");
   EXPECT_EQ(outcome.code, 0) << outcome.err;

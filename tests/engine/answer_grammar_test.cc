@@ -144,6 +144,85 @@ TEST_P(CallGrammarTest, TakesContentOfAFormatOrCalls) {
   EXPECT_FALSE(follows(form, "maybe"));
 }
 
+// The value that a client gets for the parameter "a" of this schema, when the model writes `text`
+// for it; "refused" where the grammar does not let it.
+std::string argument(const std::string& schema, const std::string& text) {
+  std::vector<text::ToolFunction> functions;
+  functions.push_back(
+      {"f",
+       *parse_json(R"({"type": "object", "required": ["a"], "properties": {"a": )" + schema +
+                       R"(}, "$defs": {"name": {"type": "string"}, "unit": {"enum": ["C", "F"]},
+                                "loop": {"$ref": "#/$defs/loop"}}})",
+                   "schema")});
+  AnswerForm form = form_of(CallSyntax::kQwenXml);
+  form.tools = std::make_shared<const text::ToolSet>(std::move(functions));
+  const std::string answer = "<tool_call>\n<function=f>\n<parameter=a>\n" + text +
+                             "\n</parameter>\n</function>\n</tool_call>";
+  if (!follows(form, answer)) return "refused";
+  text::AnswerParser parser({form.syntax, form.tools, form.is_in_reasoning});
+  std::vector<text::AnswerEvent> events = parser.push(answer);
+  for (text::AnswerEvent& event : parser.finish()) events.push_back(std::move(event));
+  std::string out;
+  for (const text::AnswerEvent& event : events) {
+    EXPECT_NE(event.kind, text::AnswerEvent::Kind::kContent) << event.text;
+    if (event.kind == text::AnswerEvent::Kind::kArguments) out += event.text;
+  }
+  const auto arguments = parse_json(out, "arguments");
+  EXPECT_TRUE(arguments.ok()) << out;
+  return arguments.ok() ? dump_json((*arguments)["a"]) : out;
+}
+
+TEST(XmlArguments, AreTextsWhereAnAlternativeTakesTexts) {
+  for (const char* schema :
+       {R"({"anyOf": [{"type": "string"}, {"type": "null"}], "default": null})",
+        R"({"oneOf": [{"type": "null"}, {"$ref": "#/$defs/name"}]})",
+        R"({"allOf": [{"anyOf": [{"$ref": "#/$defs/name"}, {"const": null}]}]})"}) {
+    EXPECT_EQ(argument(schema, "Paris"), R"("Paris")") << schema;
+    EXPECT_EQ(argument(schema, R"("Paris")"), R"("\"Paris\"")") << schema;
+    EXPECT_EQ(argument(schema, "5"), R"("5")") << schema;
+    EXPECT_EQ(argument(schema, "null"), "null") << schema;
+  }
+  EXPECT_EQ(argument(R"({"$ref": "#/$defs/name", "title": "A"})", "12"), R"("12")");
+  EXPECT_EQ(argument(R"({"anyOf": [{"type": "string"}, {"type": "integer"}]})", "12"), "12");
+}
+
+TEST(XmlArguments, AreJsonWhereTheSchemaTakesAnything) {
+  EXPECT_EQ(argument("{}", R"("Paris")"), R"("Paris")");
+  EXPECT_EQ(argument("{}", "Paris"), "refused");
+  EXPECT_EQ(argument("true", R"({"b": ["c"]})"), R"({"b":["c"]})");
+  EXPECT_EQ(argument(R"({"anyOf": [{"type": "string"}, {}]})", R"("a")"), R"("a")");
+}
+
+TEST(XmlArguments, AreOfTheListedValues) {
+  const std::string optional = R"({"anyOf": [{"$ref": "#/$defs/unit"}, {"type": "null"}]})";
+  EXPECT_EQ(argument(optional, "C"), R"("C")");
+  EXPECT_EQ(argument(optional, "null"), "null");
+  EXPECT_EQ(argument(optional, "K"), "refused");
+  EXPECT_EQ(argument(R"({"const": "one"})", "one"), R"("one")");
+  EXPECT_EQ(argument(R"({"const": "one"})", "two"), "refused");
+  EXPECT_EQ(argument(R"({"enum": ["a", 1, null]})", "1"), "1");
+  EXPECT_EQ(argument(R"({"enum": ["a", 1, null]})", "2"), "refused");
+  EXPECT_EQ(argument(R"({"type": "string", "enum": ["1", 2]})", "1"), R"("1")");
+  EXPECT_EQ(argument(R"({"type": "string", "enum": ["1", 2]})", "2"), "refused");
+}
+
+TEST(XmlArguments, EndWhereTheParserEndsThem) {
+  EXPECT_EQ(argument(R"({"type": "string"})", "a</parameter>b"), "refused");
+  EXPECT_EQ(argument(R"({"type": "string"})", "a</parameter b\n\n"), R"("a</parameter b\n\n")");
+}
+
+TEST(XmlArguments, HoldTheLimitsOfTexts) {
+  EXPECT_EQ(argument(R"({"type": "string", "maxLength": 2})", "\u00e4b"), "\"\u00e4b\"");
+  EXPECT_EQ(argument(R"({"type": "string", "maxLength": 2})", "abc"), "refused");
+  EXPECT_EQ(argument(R"({"type": "string", "minLength": 1})", ""), "refused");
+  EXPECT_EQ(argument(R"({"type": "string", "minLength": 1})", "a\nb"), R"("a\nb")");
+  EXPECT_EQ(argument(R"({"type": "string", "format": "date"})", "2024-02-03"), R"("2024-02-03")");
+  EXPECT_EQ(argument(R"({"type": "string", "format": "date"})", "soon"), "refused");
+  const std::string nullable = R"({"type": ["string", "null"], "format": "date"})";
+  EXPECT_EQ(argument(nullable, "null"), "null");
+  EXPECT_EQ(argument(nullable, "soon"), "refused");
+}
+
 TEST(AnswerGrammar, LeavesTheReasoningFree) {
   AnswerForm form;
   form.format = ResponseFormat{.kind = ResponseFormat::Kind::kChoice, .choices = {"yes", "no"}};
@@ -175,6 +254,19 @@ TEST(AnswerGrammar, SaysWhatItCannotFollow) {
   EXPECT_TRUE(refused(R"({"type": "object", "properties": {"a>": {"type": "string"}}})",
                       CallSyntax::kQwenXml)
                   .starts_with("[schema #/properties] expected parameters named with letters"));
+  for (const char* schema :
+       {R"({"type": "string", "pattern": "^a"})", R"({"type": "string", "not": {"const": "a"}})",
+        R"({"enum": ["a</parameter>"]})", R"({"type": "string", "enum": ["a"], "maxLength": 3})",
+        R"({"anyOf": [{"type": "string"}, {"type": "null"}], "maxLength": 3})",
+        R"({"oneOf": [{"enum": ["a"]}, {"enum": ["a", "b"]}]})",
+        R"({"type": "string", "minLength": 3, "maxLength": 2})",
+        R"({"type": "string", "format": "color"})"}) {
+    const std::string message =
+        refused((R"({"type": "object", "properties": {"a": )" + std::string(schema) + "}}").c_str(),
+                CallSyntax::kQwenXml);
+    EXPECT_TRUE(message.starts_with("[schema #/properties/a")) << schema << ": " << message;
+    EXPECT_TRUE(message.ends_with(" (function f)")) << schema << ": " << message;
+  }
   EXPECT_TRUE(refused(R"({"anyOf": [{"type": "object"}]})", CallSyntax::kPython)
                   .starts_with("[schema #/anyOf] expected named parameters"));
 }

@@ -140,6 +140,30 @@ TEST(Constraint, OfSeveralTextsAreIndependent) {
   EXPECT_NE(std::ranges::count(texts, "no"), 0);
 }
 
+// The constraints of a model keep the grammars of all of its requests.
+TEST(Constraint, IsOfItsOwnRequestWhateverTheTextsSay) {
+  const ScriptedModel scripted;
+  Constraints constraints(scripted.model()->tokenizer(), {kImEnd});
+  const Json any = *parse_json(R"({"type": "object"})", "schema");
+  const auto takes_calls_of_a = [&](std::vector<std::string> names, std::string pattern) {
+    std::vector<text::ToolFunction> functions;
+    for (std::string& name : names) functions.push_back({std::move(name), any});
+    AnswerForm form;
+    form.syntax.calls = text::CallSyntax::kLlama;
+    form.calls = AnswerForm::Calls::kAllowed;
+    form.tools = std::make_shared<const text::ToolSet>(std::move(functions));
+    form.format = {.kind = ResponseFormat::Kind::kRegex, .source = std::move(pattern)};
+    auto constraint = constraints.make(form);
+    EXPECT_TRUE(constraint.ok()) << constraint.status().message();
+    if (!constraint.ok()) return false;
+    for (const std::int32_t id : bytes_of(R"({"name": "a)"))
+      if (!constraint->accept(id).ok()) return false;
+    return true;
+  };
+  EXPECT_TRUE(takes_calls_of_a({"a", "b"}, "x"));
+  EXPECT_FALSE(takes_calls_of_a({"b"}, "x a false " + dump_json(any)));
+}
+
 TEST(Constraint, SaysWhatIsWrongWithAFormat) {
   ScriptedModel scripted;
   EXPECT_EQ(run(scripted, schema(R"({"type": "objet"})")).status().message(),

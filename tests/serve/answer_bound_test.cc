@@ -52,6 +52,39 @@ TEST(AnswerBound, CountsTheScoresOfThePrompt) {
   EXPECT_EQ(fetch(server.port(), completion(R"("echo": true)")).status, 200);
 }
 
+TEST(AnswerBound, CountsTheToolsOfARequest) {
+  OpenAiServerOptions options;
+  options.http.answers_bytes = 20'000;
+  TestServer server(options);
+  const auto ask = [&](int properties) {
+    Json schema = {{"type", "object"}, {"properties", Json::object()}};
+    for (int i = 0; i < properties; ++i)
+      schema["properties"][fmt::format("p{}", i)] = {{"type", "string"}};
+    return fetch(
+        server.port(),
+        post_text(
+            "/v1/chat/completions",
+            dump_json({{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                       {"max_tokens", 1},
+                       {"tools", {{{"function", {{"name", "f"}, {"parameters", schema}}}}}}})));
+  };
+  EXPECT_EQ(ask(3).status, 200);
+  expect_api_error(ask(100), 503, nullptr, "out_of_memory");
+  EXPECT_EQ(ask(3).status, 200);
+}
+
+TEST(AnswerBound, HasOneErrorForAnswersThatAreReady) {
+  OpenAiServerOptions options;
+  options.http.answers_bytes = 1'000;
+  TestServer server(options);
+  const auto tokenize = [&](std::size_t bytes) {
+    return fetch(server.port(),
+                 post_text("/tokenize", dump_json({{"content", std::string(bytes, 'x')}})));
+  };
+  EXPECT_EQ(tokenize(10).status, 200);
+  expect_api_error(tokenize(2'000), 503, nullptr, "out_of_memory");
+}
+
 TEST(AnswerBound, CountsPromptsThatWait) {
   OpenAiServerOptions options;
   options.http.answers_bytes = 3'000;

@@ -4,15 +4,15 @@
 
 #include "api/executors.h"
 #include "compiler/compiler.h"
+#include "engine/labels/label_spans.h"
 #include "engine/loop/engine.h"
-#include "serve/openai/label_spans.h"
 #include "tests/serve/test_server.h"
 
 namespace anemone::serve {
 namespace {
 
-using openai::LabelSpan;
-using openai::ScoredLabel;
+using engine::LabelSpan;
+using engine::ScoredLabel;
 using testing::fetch;
 using testing::json_of;
 using testing::post_text;
@@ -22,22 +22,23 @@ std::vector<std::string> spans_of(const std::vector<std::string>& labels) {
   std::vector<ScoredLabel> scored;
   for (std::size_t i = 0; i < labels.size(); ++i) scored.push_back({i, 0.5});
   std::vector<std::string> out;
-  for (const LabelSpan& span : openai::spans_of(scored, labels))
+  for (const LabelSpan& span : engine::spans_of(scored, labels))
     out.push_back(fmt::format("{} {}+{}", span.label, span.first, span.count));
   return out;
 }
 
-TEST(LabelSpans, FollowBioAndBioes) {
+TEST(LabelSpans, FollowEveryScheme) {
   using Texts = std::vector<std::string>;
   EXPECT_EQ(spans_of({"O", "B-A", "I-A", "O", "I-A"}), (Texts{"A 1+2", "A 4+1"}));
   EXPECT_EQ(spans_of({"B-A", "B-A", "I-B"}), (Texts{"A 0+1", "A 1+1", "B 2+1"}));
   EXPECT_EQ(spans_of({"S-A", "I-A", "E-A", "I-A"}), (Texts{"A 0+1", "A 1+2", "A 3+1"}));
   EXPECT_EQ(spans_of({"name", "name", "O", "a-b"}), (Texts{"name 0+2", "a-b 3+1"}));
-  EXPECT_EQ(spans_of({"O", "O"}), Texts());
+  EXPECT_EQ(spans_of({"B-A", "I-B", "L-B", "U-B"}), (Texts{"A 0+1", "B 1+2", "B 3+1"}));
+  EXPECT_EQ(spans_of({"O", "", "O"}), Texts());
 }
 
 TEST(LabelScores, AreTheSoftmaxOfTheHighestLogit) {
-  const auto scored = openai::score_labels(std::vector<float>{0, 0, 1000, -5, 0, 0}, 3);
+  const auto scored = engine::score_labels(std::vector<float>{0, 0, 1000, -5, 0, 0}, 3);
   ASSERT_EQ(scored.size(), 2U);
   EXPECT_EQ(scored[0].label, 2U);
   EXPECT_DOUBLE_EQ(scored[0].score, 1);
@@ -48,16 +49,28 @@ TEST(LabelScores, AreTheSoftmaxOfTheHighestLogit) {
 TEST(LabelSpans, SayWhereTheyAreInCharacters) {
   const std::vector<std::string> pieces = {"", "é", " Zo", "\xc3", "\xab", " x", ""};
   const std::vector<LabelSpan> spans = {{"A", 2, 3, 0.5}, {"B", 5, 1, 0.25}, {"C", 3, 1, 1}};
-  const Json json = openai::spans_json(spans, {"é Zoë x", pieces});
+  const Json json = engine::spans_json(spans, {"é Zoë x", pieces});
   EXPECT_EQ(json[0],
             Json({{"label", "A"}, {"score", 0.5}, {"start", 2}, {"end", 5}, {"text", "Zoë"}}));
   EXPECT_EQ(json[1]["start"], 6);
   EXPECT_EQ(json[1]["end"], 7);
   EXPECT_EQ(json[2]["text"], "ë") << "a part of a character is the whole";
   // A normalizer changed the text, or there is none.
-  const Json other = openai::spans_json(spans, {"E ZOE X", pieces});
+  const Json other = engine::spans_json(spans, {"E ZOE X", pieces});
   EXPECT_TRUE(other[0]["start"].is_null());
   EXPECT_EQ(other[0]["text"], "Zoë");
+  const std::vector<std::string> unknown(7);
+  EXPECT_TRUE(engine::spans_json(spans, {"", unknown})[0]["start"].is_null());
+}
+
+TEST(LabelSpans, AreOfAtMostOneCharacterMoreWhereTheBytesAreNoText) {
+  const std::vector<std::string> pieces(100, "\x80");
+  const std::vector<LabelSpan> spans = {{"A", 0, 1, 1}, {"B", 50, 1, 1}, {"C", 99, 1, 1}};
+  const Json json = engine::spans_json(spans, {"", pieces});
+  EXPECT_EQ(json[0]["text"], "\x80\x80\x80\x80");
+  EXPECT_EQ(json[1]["text"], "\x80\x80\x80\x80\x80\x80\x80");
+  EXPECT_EQ(json[2]["text"], "\x80\x80\x80\x80");
+  EXPECT_TRUE(json[0]["start"].is_null());
 }
 
 TEST(Classify, GivesTheLabelsThatRunGives) {
@@ -97,14 +110,28 @@ TEST(Classify, GivesTheLabelsThatRunGives) {
     const Json& data = json["data"][i];
     EXPECT_EQ(data["index"], i);
     EXPECT_EQ(data["ids"], Json(inputs[i]));
-    const auto scored = openai::score_labels(*logits, names.size());
+    const auto scored = engine::score_labels(*logits, names.size());
     ASSERT_EQ(data["labels"].size(), scored.size());
     for (std::size_t t = 0; t < scored.size(); ++t) {
       EXPECT_EQ(data["labels"][t], names[scored[t].label]);
       EXPECT_DOUBLE_EQ(data["scores"][t].get<double>(), scored[t].score);
     }
-    EXPECT_EQ(data["spans"].size(), openai::spans_of(scored, names).size());
+    EXPECT_EQ(data["spans"].size(), engine::spans_of(scored, names).size());
   }
+
+  // Each token may be a span. The first server has room for any answer.
+  options.http.answers_bytes = 20'000;
+  auto again = ModelSet::create({{{"filter"}, *model}});
+  ASSERT_TRUE(again.ok());
+  const auto narrow = OpenAiServer::start(*std::move(again), options);
+  ASSERT_TRUE(narrow.ok());
+  const auto status_of = [&](std::size_t tokens) {
+    const std::vector<std::int32_t> ids(tokens, 5);
+    return fetch((*narrow)->port(), post_text("/v1/classify", dump_json({{"input", ids}}))).status;
+  };
+  EXPECT_EQ(status_of(8), 200);
+  EXPECT_EQ(status_of(30), 503);
+  EXPECT_EQ(status_of(8), 200);
 
   // What such a model cannot do, and what it does not take.
   const auto refused = [&](const char* path, const char* body, const char* param) {

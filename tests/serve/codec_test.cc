@@ -15,6 +15,26 @@
 namespace anemone::serve::openai {
 namespace {
 
+// The schemas are there twice, for the template and for the answer.
+TEST(ChatRequestCodec, ChargesTheBudgetForTheToolsThatItKeeps) {
+  std::string values = "0";
+  for (int i = 1; i < 50'000; ++i) values += fmt::format(",{}", i);
+  const auto status_of = [&](std::string_view key) {
+    WorkBudget budget("request",
+                      {.cpu_time = std::chrono::milliseconds(60'000), .bytes = 2'200'000});
+    return parse_chat_request(
+               fmt::format(R"({{"messages": [{{"role": "user", "content": "hi"}}], "{}": [
+                 {{"function": {{"name": "f", "parameters": {{"enum": [{}]}}}}}}]}})",
+                           key, values),
+               &budget)
+        .status();
+  };
+  EXPECT_TRUE(status_of("unknown").ok()) << status_of("unknown").message();
+  EXPECT_EQ(status_of("tools").code(), Code::kInvalidArgument);
+  EXPECT_TRUE(status_of("tools").message().starts_with("[request] "))
+      << status_of("tools").message();
+}
+
 TEST(ChatRequestCodec, ReadsEveryField) {
   const auto request = parse_chat_request(R"({
     "model": "m", "messages": [{"role": "user", "content": "hi", "name": "me"}],

@@ -97,6 +97,27 @@ TEST_F(LlamaCpp, StreamsEventsWithoutAMarkAtTheEnd) {
   EXPECT_EQ(last["timings"]["predicted_n"], 4);
 }
 
+// Every token stands once in a stream, with the piece that has its text.
+TEST_F(LlamaCpp, StreamsTheTokensOfEachPiece) {
+  const auto pieces_of = [&](std::string_view text, const Json& stop) {
+    server_.model().say(3, engine::testing::bytes_of(text));
+    const Answer answer =
+        post("/completion",
+             {{"prompt", "xyz"}, {"n_predict", text.size()}, {"stop", stop}, {"stream", true}});
+    std::vector<std::pair<std::string, std::vector<int>>> out;
+    for (const std::string& event : testing::events_of(answer.body)) {
+      const Json json = json_of(event);
+      if (json["stop"] == false) out.emplace_back(json["content"], json["tokens"]);
+    }
+    return out;
+  };
+  using Pieces = std::vector<std::pair<std::string, std::vector<int>>>;
+  EXPECT_EQ(pieces_of("a\u00e9b", Json::array()),
+            (Pieces{{"a", {'a'}}, {"\u00e9", {0xc3, 0xa9}}, {"b", {'b'}}}));
+  EXPECT_EQ(pieces_of("axyb", {"xyz"}), (Pieces{{"a", {'a'}}, {"xyb", {'x', 'y', 'b'}}}));
+  EXPECT_EQ(pieces_of("axy", {"xyz"}), (Pieces{{"a", {'a'}}, {"xy", {'x', 'y'}}}));
+}
+
 TEST_F(LlamaCpp, KeepsToGrammarsAndSchemas) {
   const Json digits =
       post_json("/completion", {{"prompt", "x"}, {"grammar", R"(root ::= [0-9] [0-9])"}});
@@ -118,6 +139,8 @@ TEST_F(LlamaCpp, RefusesWhatItCannotDo) {
   refused({{"prompt", "x"}, {"n_probs", 2}}, "n_probs");
   refused({{"prompt", "x"}, {"stop", {""}}}, "stop");
   refused({{"prompt", "x"}, {"logit_bias", {{"a", 1}}}}, "logit_bias");
+  refused({{"prompt", "x"}, {"logit_bias", {{5, 1}, {6, 1}, {5, 2}}}}, "logit_bias");
+  refused({{"prompt", "x"}, {"logit_bias", Json::array({Json::array({5, 1e300})})}}, "logit_bias");
   refused({{"prompt", std::string(testing::kTestContext + 1, 'x')}}, "prompt");
   // With their off values they are no matter.
   EXPECT_EQ(post("/completion", {{"prompt", "x"},

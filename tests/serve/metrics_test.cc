@@ -43,6 +43,16 @@ TEST(Metrics, EscapeTheNamesOfModels) {
   EXPECT_NE(metrics.text({}).find("{model_name=\"a\\\"b\\\\c\\n\"}"), std::string::npos);
 }
 
+TEST(Metrics, LookUpNoInputsInCaches) {
+  Metrics metrics({"m"});
+  metrics.of("m").text_ended(/*prompt_tokens=*/7, /*cached_tokens=*/3, /*new_tokens=*/1);
+  metrics.of("m").inputs_read(20);
+  const std::string text = metrics.text({});
+  EXPECT_EQ(value_of(text, R"(vllm:prompt_tokens_total{model_name="m"})"), 27);
+  EXPECT_EQ(value_of(text, R"(vllm:prefix_cache_queries_total{model_name="m"})"), 7);
+  EXPECT_EQ(value_of(text, R"(vllm:prefix_cache_hits_total{model_name="m"})"), 3);
+}
+
 TEST(ServerMetrics, CountTokensTimesAndEnds) {
   TestServer server;
   const auto metrics = [&] {

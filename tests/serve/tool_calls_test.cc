@@ -168,6 +168,31 @@ TEST_F(ToolCallsTest, AreOneWhereTheClientWantsNoMore) {
   EXPECT_EQ(choice["finish_reason"], "tool_calls");
 }
 
+// In LFM2's syntax all calls of a list are known once it ends.
+TEST(CallsOfAList, AreOneWhereTheClientWantsNoMore) {
+  engine::testing::ScriptOptions options;
+  options.chat_template =
+      "{{ messages[0].content }}{% if tools %}T{% endif %}{# <|tool_call_start|> #}";
+  TestServer server({}, options);
+  auto ids = engine::testing::bytes_of(
+      "<|tool_call_start|>[now(), weather(city=\"Paris\")]"
+      "<|tool_call_end|>");
+  ids.push_back(engine::testing::kImEnd);
+  server.model().say(3, ids);
+  Json body = {{"messages", kHi}, {"tools", kTools}};
+  const auto calls = [&] {
+    const Json answer = json_of(fetch(server.port(), post_text(kChat, dump_json(body))).body);
+    EXPECT_EQ(answer["choices"][0]["finish_reason"], "tool_calls");
+    std::vector<std::string> names;
+    for (const Json& call : answer["choices"][0]["message"]["tool_calls"])
+      names.push_back(call["function"]["name"]);
+    return names;
+  };
+  EXPECT_EQ(calls(), (std::vector<std::string>{"now", "weather"}));
+  body["parallel_tool_calls"] = false;
+  EXPECT_EQ(calls(), std::vector<std::string>{"now"});
+}
+
 // The model does not think first, and leaves all else to the grammar.
 TEST_F(ToolCallsTest, AreForced) {
   asked_["parallel_tool_calls"] = false;

@@ -11,7 +11,9 @@ namespace {
 
 constexpr const char* kWeather = R"({"type": "object", "properties": {
     "city": {"type": "string"}, "days": {"type": "integer"}, "dry": {"type": "boolean"},
-    "note": {"type": ["string", "null"]}, "unit": {"enum": ["C", "F"]}, "more": {}}})";
+    "note": {"type": ["string", "null"]}, "unit": {"enum": ["C", "F"]}, "more": {},
+    "place": {"anyOf": [{"$ref": "#/$defs/place"}, {"type": "null"}]}},
+    "$defs": {"place": {"const": "5"}, "self": {"$ref": "#/$defs/self"}}})";
 
 std::shared_ptr<const ToolSet> tools() {
   std::vector<ToolFunction> functions;
@@ -166,6 +168,10 @@ const SyntaxCase kCases[] = {
      CallSyntax::kHermes,
      R"(<tool_call>oh <tool_call>{"name": "now"}</tool_call>)",
      {"<tool_call>oh", "", {{"now", "{}", true}}}},
+    {"HermesArgumentsTwice",
+     CallSyntax::kHermes,
+     R"(<tool_call>{"name": "now", "arguments": {}, "parameters": {"a": 1}}</tool_call>)",
+     {R"(, "parameters": {"a": 1}}</tool_call>)", "", {{"now", "{}", true}}}},
     {"HermesBadArguments",
      CallSyntax::kHermes,
      R"(<tool_call>{"name": "weather", "arguments": {"city": oops}}</tool_call>)",
@@ -194,6 +200,11 @@ const SyntaxCase kCases[] = {
      "<tool_call><function=weather><parameter=city>12</parameter><parameter=days>many</parameter>"
      "<parameter=note>1 < 2</parameter></function></tool_call>",
      {"", "", {{"weather", R"({"city":"12","days":"many","note":"1 < 2"})", true}}}},
+    {"QwenXmlAlternatives",
+     CallSyntax::kQwenXml,
+     "<tool_call><function=weather><parameter=place>5</parameter><parameter=more>\"a\"</parameter>"
+     "</function></tool_call>",
+     {"", "", {{"weather", R"({"place":"5","more":"a"})", true}}}},
     {"QwenXmlCut",
      CallSyntax::kQwenXml,
      "<tool_call>\n<function=weather>\n<parameter=city>\nPa",

@@ -13,8 +13,10 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/constraint/text_parameter.h"
 #include "grammar/json/schema_grammar.h"
 #include "grammar/notation/marked_text.h"
+#include "text/tools/schema_types.h"
 
 namespace anemone::engine {
 namespace {
@@ -56,7 +58,8 @@ Form form_of(CallSyntax syntax) {
 
 class CallGrammar {
  public:
-  CallGrammar(GrammarBuilder& builder, CallSyntax syntax) : builder_(builder), syntax_(syntax) {}
+  CallGrammar(GrammarBuilder& builder, CallSyntax syntax, const text::ToolSet& tools)
+      : builder_(builder), syntax_(syntax), tools_(tools) {}
 
   Result<NodeId> call_of(const ToolFunction& function) {
     const std::string& name = function.name;
@@ -117,32 +120,33 @@ class CallGrammar {
   }
 
   Result<NodeId> arguments_of(const ToolFunction& function) {
-    return values_of(function, *function.parameters, "#");
+    return values_of(function, function.parameters(), "#").with("function " + function.name);
   }
 
   // The texts of a schema that is a part of the function's.
   Result<NodeId> values_of(const ToolFunction& function, const Json& schema,
                            const std::string& pointer) {
-    auto values =
-        grammar::grammar_from_json_schema(*function.parameters, schema, pointer, kOptions, work_);
-    if (!values.ok()) return values.status().with("function " + function.name);
-    states_ += (*values)->state_count();
+    ANEMONE_ASSIGN_OR_RETURN(
+        auto values,
+        grammar::grammar_from_json_schema(function.parameters(), schema, pointer, kOptions, work_));
+    states_ += values->state_count();
     if (states_ > kMaxStates)
       return unsupported(
           "[tools] expected functions whose schemas take at most {} states, got more", kMaxStates);
-    return builder_.texts_of(*std::move(values));
+    return builder_.texts_of(std::move(values));
   }
 
   // Arguments that are written one by one, in the order of the schema.
   Result<NodeId> with_parameters(const ToolFunction& function, const std::string& begin,
                                  const std::string& end) {
-    const Json& schema = *function.parameters;
+    const Json& schema = function.parameters();
     for (const char* keyword : {"$ref", "anyOf", "oneOf", "allOf"})
       if (schema.contains(keyword))
         return unsupported(
             "[schema #/{}] expected named parameters, got another schema, which this model's calls "
             "cannot be constrained to (function {})",
             keyword, function.name);
+    steps_left_ = text::SchemaTypes::kMaxSteps;
     std::vector<std::pair<NodeId, bool>> parameters;  // and whether it is required
     std::unordered_set<std::string> required;
     if (const Json* names = json_member(schema, "required");
@@ -174,31 +178,38 @@ class CallGrammar {
           "[schema #/properties] expected parameters named with letters, digits, _ and -, got "
           "another name (function {})",
           function.name);
-    const auto types = text::schema_types(schema);
+    const std::string pointer = "#/properties/" + name;
+    // The parser reads the value by the same types.
+    const auto& types = tools_.types_of(function.name, name);
     const bool is_text = std::ranges::find(types, "string") != types.end();
-    if (is_xml && is_text) return text_parameter(name, schema);
-    ANEMONE_ASSIGN_OR_RETURN(const NodeId value,
-                             values_of(function, schema, "#/properties/" + name));
+    const std::string frame = "function " + function.name;
+    if (is_xml && is_text) return text_parameter(function, name, schema, pointer).with(frame);
+    ANEMONE_ASSIGN_OR_RETURN(const NodeId value, values_of(function, schema, pointer).with(frame));
     if (!is_xml) return builder_.sequence({literal(name + "="), value});
-    return builder_.sequence(
-        {literal(fmt::format("<parameter={}>\n", name)), value, literal(kParameterEnd)});
+    return builder_.sequence({parameter_begin(name), value, parameter_end()});
   }
 
-  // A text without quotes: any, or one of those that the schema lists.
-  Result<NodeId> text_parameter(const std::string& name, const Json& schema) {
-    const NodeId begin = literal(fmt::format("<parameter={}>\n", name));
-    if (const Json* values = json_member(schema, "enum"); values != nullptr && values->is_array()) {
-      std::vector<std::string> texts;
-      for (const Json& value : *values)
-        texts.push_back(value.is_string() ? value.get<std::string>() : dump_json(value));
-      return builder_.sequence({begin, builder_.literals(texts), literal(kParameterEnd)});
-    }
+  // A text without quotes, or a value of another type that the schema allows.
+  Result<NodeId> text_parameter(const ToolFunction& function, const std::string& name,
+                                const Json& schema, const std::string& pointer) {
+    text::SchemaTypes types(function.parameters(), steps_left_);
+    ANEMONE_ASSIGN_OR_RETURN(
+        const std::optional<NodeId> values,
+        text_values_of(builder_, types, schema, pointer, kParameterEnd,
+                       [&](const Json& part) { return values_of(function, part, pointer); }));
+    if (values) return builder_.sequence({parameter_begin(name), *values, parameter_end()});
     if (!any_text_) {
       any_text_ = builder_.add_rule("text of a parameter");
       builder_.define(*any_text_, grammar::text_up_to(builder_, kParameterEnd));
     }
-    return builder_.sequence({begin, builder_.call(*any_text_)});
+    // The parser ends a text at the first marker, whatever stands before it.
+    return builder_.sequence({parameter_begin(name), builder_.call(*any_text_), literal("\n")});
   }
+
+  NodeId parameter_begin(const std::string& name) {
+    return literal(fmt::format("<parameter={}>\n", name));
+  }
+  NodeId parameter_end() { return literal(fmt::format("\n{}\n", kParameterEnd)); }
 
   // The parameters in this order, those that are not required or not there. In Python a comma
   // stands between two.
@@ -229,11 +240,13 @@ class CallGrammar {
     return builder_.call(id);
   }
 
-  static constexpr std::string_view kParameterEnd = "\n</parameter>\n";
+  static constexpr std::string_view kParameterEnd = "</parameter>";
   static constexpr std::size_t kUnitsPerParameter = 100;
 
   GrammarBuilder& builder_;
   const CallSyntax syntax_;
+  const text::ToolSet& tools_;
+  std::size_t steps_left_ = 0;  // of the function, for SchemaTypes
   WorkBudget work_ = grammar::schema_budget();
   std::size_t states_ = 0;
   std::optional<grammar::RuleId> any_text_;
@@ -251,7 +264,7 @@ bool can_be_strict(CallSyntax syntax) {
 
 Result<NodeId> calls_of(GrammarBuilder& builder, CallSyntax syntax, const text::ToolSet& tools,
                         bool is_parallel) {
-  CallGrammar calls(builder, syntax);
+  CallGrammar calls(builder, syntax, tools);
   std::vector<NodeId> ways;
   for (const ToolFunction& function : tools.functions()) {
     ANEMONE_ASSIGN_OR_RETURN(const NodeId call, calls.call_of(function));

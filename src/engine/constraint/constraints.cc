@@ -13,23 +13,28 @@
 namespace anemone::engine {
 namespace {
 
+// A part of a key. Clients write the texts, so each is preceded by its length: two requests that
+// differ have different keys, whatever stands in them.
+std::string part(std::string_view text) {
+  return fmt::format("{}:{}", text.size(), text);
+}
+
 // Everything that the grammar depends on.
 std::string key_of(const ResponseFormat& format) {
-  std::string key = fmt::format("{} {}", static_cast<int>(format.kind), format.source);
-  for (const std::string& choice : format.choices)
-    key += fmt::format(" {}:{}", choice.size(), choice);
+  std::string key = fmt::format("format {} {} {}", static_cast<int>(format.kind),
+                                format.choices.size(), part(format.source));
+  for (const std::string& choice : format.choices) key += part(choice);
   return key;
 }
 
 std::string key_of(const AnswerForm& form) {
-  std::string key =
-      fmt::format("answer {} {} {} {} {} {}", static_cast<int>(form.syntax.calls),
-                  form.syntax.reasoning_close, form.is_in_reasoning, static_cast<int>(form.calls),
-                  form.is_parallel, form.format ? key_of(*form.format) : std::string());
+  std::string key = fmt::format(
+      "answer {} {} {} {} {}{}{}", static_cast<int>(form.syntax.calls), form.is_in_reasoning,
+      static_cast<int>(form.calls), form.is_parallel, part(form.syntax.reasoning_open),
+      part(form.syntax.reasoning_close), part(form.format ? key_of(*form.format) : std::string()));
   if (form.tools == nullptr) return key;
   for (const text::ToolFunction& function : form.tools->functions())
-    key += fmt::format(" {} {} {}", function.name, function.is_strict,
-                       dump_json(*function.parameters));
+    key += part(function.name) + part(dump_json(function.parameters()));
   return key;
 }
 

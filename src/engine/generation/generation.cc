@@ -192,7 +192,7 @@ Status Generation::emit(std::int32_t id, const std::string& text, bool is_token)
   result_.text += text;
   if (!options_.on_piece || (!is_token && text.empty())) return {};
   const bool has_logprobs = is_token && !result_.logprobs.empty();
-  return options_.on_piece({id, text, has_logprobs ? &result_.logprobs.back() : nullptr});
+  return options_.on_piece({id, text, has_logprobs ? &result_.logprobs.back() : nullptr, is_token});
 }
 
 Result<GenerateResult> Generation::finish() {

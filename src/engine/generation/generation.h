@@ -37,6 +37,7 @@ struct TextPiece {
   std::int32_t id = 0;    // the token that made the text certain; of the last piece: the last token
   std::string_view text;  // valid UTF-8, never half a character, may be empty
   const TokenLogprobs* logprobs = nullptr;  // when they were asked for and a token was picked
+  bool is_token = true;  // false: what was still held back at the end, of a token that came before
 };
 
 struct GenerateOptions {

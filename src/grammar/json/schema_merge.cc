@@ -2,7 +2,6 @@
 #include "grammar/json/schema_merge.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/json_reference.h"
 #include "grammar/json/schema_keywords.h"
 
 namespace anemone::grammar {
@@ -67,43 +67,20 @@ Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::stri
   if (!reference.is_string())
     return parse_error("[{}] expected a text, got {}", subject, reference.type_name());
   const auto& text = reference.get_ref<const std::string&>();
-  if (text.empty() || text[0] != '#' || (text.size() > 1 && text[1] != '/'))
+  if (!is_inner_reference(text))
     return unsupported("[{}] expected a reference within the schema (#/...), got {}", subject,
                        shortened(text, 200));
+  const auto steps = reference_steps(text);
+  if (!steps)
+    return parse_error("[{}] expected % and two hex digits, got {}", subject, shortened(text, 200));
   const Json* at = &root_;
-  for (std::size_t begin = 2; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('/', begin), text.size());
-    std::string step;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (text[i] == '~' && i + 1 < end) {
-        step.push_back(text[++i] == '1' ? '/' : '~');
-      } else if (text[i] == '%') {  // a percent-encoded byte of the fragment
-        unsigned byte = 0;
-        const char* first = text.data() + i + 1;
-        if (i + 2 >= end || std::from_chars(first, first + 2, byte, 16).ptr != first + 2)
-          return parse_error("[{}] expected % and two hex digits, got {}", subject,
-                             shortened(text, 200));
-        step.push_back(static_cast<char>(byte));
-        i += 2;
-      } else {
-        step.push_back(text[i]);
-      }
-    }
-    const Json* next = nullptr;
-    if (at->is_object()) {
+  for (const std::string& step : *steps) {
+    if (at->is_object())
       ANEMONE_RETURN_IF_ERROR(work_.spend(at->size() * 10));  // names are compared one by one
-      const auto found = at->find(step);
-      if (found != at->end()) next = &*found;
-    } else if (at->is_array() && !step.empty() && step.size() <= 6 &&
-               step.find_first_not_of("0123456789") == step.npos) {
-      const auto index = static_cast<std::size_t>(std::stoul(step));
-      if (index < at->size()) next = &(*at)[index];
-    }
-    if (next == nullptr)
+    at = json_step(*at, step);
+    if (at == nullptr)
       return not_found("[{}] expected the place {}, which the schema does not have", subject,
                        shortened(text, 200));
-    at = next;
-    begin = end + 1;
   }
   return at;
 }

@@ -19,7 +19,10 @@ constexpr std::size_t kBytesPerToken = 32;
 
 CompletionJob::CompletionJob(CompletionPlan plan, std::shared_ptr<Responder> responder,
                              HeaderList headers)
-    : plan_(std::move(plan)), responder_(std::move(responder)), headers_(std::move(headers)) {
+    : plan_(std::move(plan)),
+      responder_(std::move(responder)),
+      headers_(std::move(headers)),
+      room_(responder_, "use \"stream\"") {
   plan_.options.cancel = cancel_.get();
   completion_.model = plan_.name;
   completion_.has_tokens = plan_.returns_tokens;
@@ -30,24 +33,14 @@ Status CompletionJob::hold_plan() {
 }
 
 Status CompletionJob::charge(std::size_t bytes) {
-  if (!overdrawn_.ok()) return overdrawn_;
-  if (!responder_->hold(held_ + bytes)) return overdraw();
-  held_ += bytes;
-  return {};
-}
-
-Status CompletionJob::overdraw() {
-  overdrawn_ = out_of_memory(
-      "[answer] the answers that the server is writing need more memory than they may take: use "
-      "\"stream\"");
-  cancel();
-  return overdrawn_;
+  Status status = room_.charge(bytes);
+  if (!status.ok()) cancel();
+  return status;
 }
 
 engine::Request CompletionJob::request() {
   engine::Request request;
   request.model = plan_.model;
-  request.cancel = cancel_;
   engine::Choice& choice = request.choices.emplace_back();
   choice.prompt = plan_.prompt;
   choice.options = plan_.options;
@@ -75,13 +68,18 @@ Status CompletionJob::take(const engine::TextPiece& piece) {
     completion_.content += piece.text;
     return {};
   }
+  // A token may give no text of its own: half a character, or the beginning of a stop string.
+  if (piece.is_token) waiting_ids_.push_back(piece.id);
   if (piece.text.empty()) return {};
-  if (!responder_->write(openai::event(piece_json(piece.text, {&piece.id, 1})))) return overdraw();
-  return {};
+  const bool is_sent = responder_->write(openai::event(piece_json(piece.text, waiting_ids_)));
+  waiting_ids_.clear();
+  if (is_sent) return {};
+  cancel();
+  return room_.overdraw();
 }
 
 void CompletionJob::end(const Result<engine::GenerateResult>& result) {
-  if (!overdrawn_.ok()) return fail(overdrawn_);
+  if (!room_.status().ok()) return fail(room_.status());
   if (!result.ok()) return fail(result.status());
   if (result->finish == engine::FinishReason::kCancelled)
     return fail(cancelled("[request] was cancelled before its answer was complete"));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/loop/request.h"
+#include "serve/answer_room.h"
 #include "serve/http/message.h"
 #include "serve/llamacpp/answer.h"
 
@@ -27,7 +28,7 @@ struct CompletionPlan {
 };
 
 // Makes the answer of what the engine says about the text. The request that it gives to the engine
-// holds it. All but cancel() is of the thread of the engine's turns, once the request was
+// holds it. All but the cancel flag is of the thread of the engine's turns, once the request was
 // submitted.
 class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
  public:
@@ -37,14 +38,14 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   // when all answers would hold more than they may together.
   Status hold_plan();
   engine::Request request();
-  // Ends the text. Thread-safe.
-  void cancel() { *cancel_ = true; }
+  // Set, it ends the text; by any thread. The request has to be submitted with it.
+  const std::shared_ptr<std::atomic<bool>>& cancel_flag() const { return cancel_; }
 
  private:
+  void cancel() { *cancel_ = true; }
   Status take(const engine::TextPiece& piece);
-  // Counts what was added to the answer.
+  // Counts what was added to the answer; ends the run when there is no room for it.
   Status charge(std::size_t bytes);
-  Status overdraw();
   // Sends the head of a stream, once.
   void begin();
   void end(const Result<engine::GenerateResult>& result);
@@ -55,8 +56,8 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   const HeaderList headers_;
   const std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
   Completion completion_;
-  Status overdrawn_;  // the first charge or piece that found no room
-  std::size_t held_ = 0;
+  std::vector<std::int32_t> waiting_ids_;  // of a stream: tokens since the last piece with text
+  AnswerRoom room_;
   bool has_begun_ = false;  // the head of a stream was sent
 };
 

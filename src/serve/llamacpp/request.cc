@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/json_release.h"
 #include "serve/json_fields.h"
+#include "serve/openai/generation_fields.h"
 #include "serve/openai/prompts.h"
 #include "serve/openai/response_format.h"
 
@@ -48,12 +48,14 @@ void read_logit_bias(JsonFields& fields, engine::SamplingRequest& sampling) {
                          describe_json(got)));
   };
   if (!bias->is_array()) return refuse(*bias);
+  openai::LogitBias out(std::numeric_limits<float>::max(), sampling.logit_bias);
   for (const Json& pair : *bias) {
     const bool is_pair = pair.is_array() && pair.size() == 2;
     const auto id = is_pair ? ids_of(Json::array({pair[0]})) : std::nullopt;
     const bool is_never = is_pair && pair[1] == false;
     if (!id || !(is_never || pair[1].is_number())) return refuse(pair);
-    sampling.logit_bias.emplace_back(id->front(), is_never ? kNever : pair[1].get<float>());
+    if (Status status = out.add(id->front(), is_never ? Json(kNever) : pair[1]); !status.ok())
+      return fields.fail(std::move(status));
   }
 }
 
@@ -79,7 +81,7 @@ engine::SamplingRequest read_sampling(JsonFields& fields) {
 Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBudget* budget) {
   return read_body<CompletionRequest>(body, budget, [](JsonFields& fields, CompletionRequest& out) {
     refuse_unsupported(fields);
-    out.model = openai::read_model(fields);
+    out.model = read_model(fields);
     auto prompts = openai::read_prompts(fields, "prompt", /*most=*/1);
     if (!prompts.empty()) out.prompt = std::move(prompts.front());
     out.text.sampling = read_sampling(fields);
@@ -100,7 +102,7 @@ Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBu
 
 Result<TokenizeRequest> parse_tokenize_request(std::string_view body, WorkBudget* budget) {
   return read_body<TokenizeRequest>(body, budget, [](JsonFields& fields, TokenizeRequest& out) {
-    out.model = openai::read_model(fields);
+    out.model = read_model(fields);
     auto content = fields.string("content");
     if (!content) fields.fail(invalid_argument("[content] expected a text, got none"));
     out.content = std::move(content).value_or("");
@@ -112,7 +114,7 @@ Result<TokenizeRequest> parse_tokenize_request(std::string_view body, WorkBudget
 
 Result<DetokenizeRequest> parse_detokenize_request(std::string_view body, WorkBudget* budget) {
   return read_body<DetokenizeRequest>(body, budget, [](JsonFields& fields, DetokenizeRequest& out) {
-    out.model = openai::read_model(fields);
+    out.model = read_model(fields);
     auto tokens = fields.ids("tokens");
     if (!tokens) fields.fail(invalid_argument("[tokens] expected a list of token ids, got none"));
     out.tokens = std::move(tokens).value_or(std::vector<std::int32_t>());

@@ -164,7 +164,7 @@ Result<ChatRequest> parse_chat_request(std::string_view body, WorkBudget* budget
                                      describe_json(*more)));
     }
     read_reasoning_options(fields, out.variables);
-    read_tools(fields, out);
+    read_tools(fields, out, budget);
   });
 }
 

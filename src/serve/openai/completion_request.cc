@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/json_release.h"
 #include "serve/openai/generation_fields.h"
 #include "serve/openai/prompts.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests about texts that make none: embeddings and labels.
+// Requests that generate no text: embeddings and token labels.
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/json_release.h"
 #include "serve/openai/prompts.h"
 
 namespace anemone::serve::openai {

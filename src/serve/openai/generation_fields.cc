@@ -3,11 +3,11 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "serve/openai/prompts.h"
 #include "serve/openai/response_format.h"
 
 namespace anemone::serve::openai {
@@ -37,20 +37,17 @@ void read_logit_bias(JsonFields& fields, engine::SamplingRequest& sampling) {
   if (!bias->is_object())
     return fields.fail(invalid_argument("[logit_bias] expected an object of token ids, got {}",
                                         describe_json(*bias)));
+  LogitBias out(/*most=*/100, sampling.logit_bias);
   for (const auto& [key, value] : bias->items()) {
     std::int32_t id = 0;
     const char* end = key.data() + key.size();
     const auto read = std::from_chars(key.data(), end, id);
-    const double number = value.is_number() ? value.get<double>() : 1000;
     // "05" is no id: each token has one key, so that there are no more of them than tokens.
     const bool is_padded = key.size() > 1 && key.front() == '0';
     if (key.empty() || is_padded || read.ec != std::errc() || read.ptr != end || id < 0)
       return fields.fail(invalid_argument("[logit_bias] expected token ids as keys, got {}",
                                           describe_json(Json(key))));
-    if (!(number >= -100 && number <= 100))
-      return fields.fail(invalid_argument("[logit_bias] expected a number from -100 to 100, got {}",
-                                          describe_json(value)));
-    sampling.logit_bias.emplace_back(id, static_cast<float>(number));
+    if (Status status = out.add(id, value); !status.ok()) return fields.fail(std::move(status));
   }
 }
 
@@ -73,6 +70,17 @@ engine::SamplingRequest read_sampling(JsonFields& fields) {
 }
 
 }  // namespace
+
+Status LogitBias::add(std::int32_t id, const Json& bias) {
+  const double number = bias.is_number() ? bias.get<double>() : std::nan("");
+  if (!(number >= -most_ && number <= most_))
+    return invalid_argument("[logit_bias] expected a number from {} to {}, got {}", -most_, most_,
+                            describe_json(bias));
+  if (!ids_.insert(id).second)
+    return invalid_argument("[logit_bias] expected each token once, got {} again", id);
+  out_.emplace_back(id, static_cast<float>(number));
+  return {};
+}
 
 Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
   Generation out;

@@ -49,11 +49,4 @@ std::vector<Prompt> read_prompts(JsonFields& fields, std::string_view key, std::
   return out;
 }
 
-std::string read_model(JsonFields& fields) {
-  auto model = fields.string("model");
-  if (!model) return {};
-  if (model->empty()) fields.fail(invalid_argument("[model] expected a name, got none"));
-  return *std::move(model);
-}
-
 }  // namespace anemone::serve::openai

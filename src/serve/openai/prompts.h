@@ -13,7 +13,4 @@ namespace anemone::serve::openai {
 // A member that has to be there: a text, token ids, or a list of at most `most` of either.
 std::vector<Prompt> read_prompts(JsonFields& fields, std::string_view key, std::size_t most);
 
-// The model that is asked for, in every request; empty: the only one.
-std::string read_model(JsonFields& fields);
-
 }  // namespace anemone::serve::openai

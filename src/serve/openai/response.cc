@@ -6,9 +6,14 @@
 #include <utility>
 
 namespace anemone::serve::openai {
+
 HttpResponse json_response(const Json& body, HeaderList headers) {
+  return text_response(dump_json(body), std::move(headers));
+}
+
+HttpResponse text_response(std::string json, HeaderList headers) {
   headers.emplace_back("Content-Type", "application/json");
-  return {200, std::move(headers), dump_json(body)};
+  return {200, std::move(headers), std::move(json)};
 }
 
 HttpResponse error_response(const ApiError& error, HeaderList headers) {

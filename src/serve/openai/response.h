@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "base/json.h"
 #include "serve/http/message.h"
 #include "serve/openai/error.h"
 
 namespace anemone::serve::openai {
 
-// A response of status 200.
+// Responses of status 200, of a value and of the text of one.
 HttpResponse json_response(const Json& body, HeaderList headers);
+HttpResponse text_response(std::string json, HeaderList headers);
 
 // The response to a request that failed.
 HttpResponse error_response(const ApiError& error, HeaderList headers);

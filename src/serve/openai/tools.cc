@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_bytes.h"
 
 namespace anemone::serve::openai {
 namespace {
@@ -32,7 +33,8 @@ bool is_name(const std::string& name) {
 }
 
 // The schema of the arguments: an object's. Without one, a function has no parameters.
-Result<JsonDocument> parameters_of(const Json* parameters, const std::string& place) {
+Result<JsonDocument> parameters_of(const Json* parameters, const std::string& place,
+                                   WorkBudget* budget) {
   if (parameters == nullptr)
     return JsonDocument(Json{{"type", "object"}, {"properties", Json::object()}});
   const Json* type = json_member(*parameters, "type");
@@ -40,6 +42,8 @@ Result<JsonDocument> parameters_of(const Json* parameters, const std::string& pl
     return invalid_argument(
         "[{}.parameters] expected the JSON schema of an object, got {}", place,
         parameters->is_object() ? "another schema" : describe_json(*parameters));
+  // For it and for what ToolSet makes of it, which takes no more.
+  if (budget != nullptr) ANEMONE_RETURN_IF_ERROR(budget->take(2 * json_bytes(*parameters)));
   JsonDocument out(*parameters);
   for (const char* keyword : {"type", "$ref", "anyOf", "oneOf", "allOf"})
     if (parameters->contains(keyword)) return out;
@@ -47,7 +51,7 @@ Result<JsonDocument> parameters_of(const Json* parameters, const std::string& pl
   return out;
 }
 
-Result<ToolFunction> function_of(const Json& tool, std::size_t index) {
+Result<ToolFunction> function_of(const Json& tool, std::size_t index, WorkBudget* budget) {
   const std::string place = fmt::format("tools[{}]", index);
   if (const Json* type = json_member(tool, "type"); type != nullptr && *type != "function")
     return unsupported("[{}.type] expected \"function\", got {}", place, describe_json(*type));
@@ -57,25 +61,22 @@ Result<ToolFunction> function_of(const Json& tool, std::size_t index) {
     return invalid_argument(
         "[{}] expected an object with \"function\": {{\"name\": \"...\"}}, got {}", place,
         describe_json(tool));
-  ToolFunction out;
-  out.name = name->get<std::string>();
-  if (!is_name(out.name))
+  if (!is_name(name->get_ref<const std::string&>()))
     return invalid_argument(
         "[{}.function.name] expected 1 to {} letters, digits, underscores, dashes and dots, got {}",
         place, kMaxToolNameBytes, describe_json(*name));
   const std::string inside = place + ".function";
-  ANEMONE_ASSIGN_OR_RETURN(out.parameters,
-                           parameters_of(json_member(*function, "parameters"), inside));
-  if (const Json* strict = json_member(*function, "strict")) {
-    if (!strict->is_boolean())
-      return invalid_argument("[{}.strict] expected true or false, got {}", inside,
-                              describe_json(*strict));
-    out.is_strict = *strict == true;
-  }
-  return out;
+  ANEMONE_ASSIGN_OR_RETURN(JsonDocument parameters,
+                           parameters_of(json_member(*function, "parameters"), inside, budget));
+  const Json* strict = json_member(*function, "strict");
+  if (strict != nullptr && !strict->is_boolean())
+    return invalid_argument("[{}.strict] expected true or false, got {}", inside,
+                            describe_json(*strict));
+  return ToolFunction(name->get<std::string>(), std::move(parameters),
+                      strict != nullptr && *strict == true);
 }
 
-Result<std::vector<ToolFunction>> functions_of(const Json& tools) {
+Result<std::vector<ToolFunction>> functions_of(const Json& tools, WorkBudget* budget) {
   if (!tools.is_array())
     return invalid_argument("[tools] expected a list, got {}", describe_json(tools));
   if (tools.size() > kMaxTools)
@@ -84,7 +85,7 @@ Result<std::vector<ToolFunction>> functions_of(const Json& tools) {
   std::vector<ToolFunction> out;
   std::set<std::string> names;
   for (std::size_t i = 0; i < tools.size(); ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(ToolFunction function, function_of(tools[i], i));
+    ANEMONE_ASSIGN_OR_RETURN(ToolFunction function, function_of(tools[i], i, budget));
     if (!names.insert(function.name).second)
       return invalid_argument("[tools[{}].function.name] expected a name of its own, got {} again",
                               i, function.name);
@@ -165,12 +166,12 @@ Result<ToolChoice> choice_of(const Json* choice, const std::vector<ToolFunction>
   return out;
 }
 
-Status read(JsonFields& fields, ChatRequest& request) {
+Status read(JsonFields& fields, ChatRequest& request, WorkBudget* budget) {
   Json* tools = fields.member("tools");
   const auto parallel = fields.boolean("parallel_tool_calls");
   std::vector<ToolFunction> functions;
   if (tools != nullptr) {
-    ANEMONE_ASSIGN_OR_RETURN(functions, functions_of(*tools));
+    ANEMONE_ASSIGN_OR_RETURN(functions, functions_of(*tools, budget));
   }
   ANEMONE_ASSIGN_OR_RETURN(const ToolChoice choice,
                            choice_of(fields.member("tool_choice"), functions));
@@ -181,11 +182,14 @@ Status read(JsonFields& fields, ChatRequest& request) {
   const bool has_strict = std::ranges::any_of(functions, &ToolFunction::is_strict);
   if (has_strict && request.calls == AnswerForm::Calls::kAllowed)
     request.calls = AnswerForm::Calls::kStrict;
-  std::vector<ToolFunction> callable;
-  for (const ToolFunction& function : functions)
-    if (choice.names.empty() || choice.names.contains(function.name)) callable.push_back(function);
-  request.callable = std::make_shared<const ToolSet>(std::move(callable));
   request.tools = std::make_shared<const ToolSet>(std::move(functions));
+  request.callable = request.tools;
+  if (!choice.names.empty()) {
+    std::vector<ToolFunction> callable;
+    for (const ToolFunction& function : request.tools->functions())
+      if (choice.names.contains(function.name)) callable.push_back(function);
+    request.callable = std::make_shared<const ToolSet>(std::move(callable));
+  }
   Json& variables = request.variables;
   const auto place = variables.find("tools");
   if (place == variables.end()) {
@@ -199,9 +203,9 @@ Status read(JsonFields& fields, ChatRequest& request) {
 
 }  // namespace
 
-void read_tools(JsonFields& fields, ChatRequest& request) {
+void read_tools(JsonFields& fields, ChatRequest& request, WorkBudget* budget) {
   if (!fields.status().ok()) return;
-  if (Status status = read(fields, request); !status.ok()) fields.fail(std::move(status));
+  if (Status status = read(fields, request, budget); !status.ok()) fields.fail(std::move(status));
 }
 
 void read_reasoning_options(JsonFields& fields, Json& variables) {

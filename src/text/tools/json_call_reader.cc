@@ -69,6 +69,8 @@ class JsonCallReader : public CallReader {
         if (byte != ':') return failed(1);
         return go(Place::kValueBegin);
       case Place::kValueBegin:
+        // The arguments of a call that went out may not come again.
+        if (is_arguments() && has_called_) return failed(1);
         begin_value(Place::kValue);
         if (is_arguments() && byte == '{' && name_) {
           out.begin_call(*name_);
@@ -123,23 +125,13 @@ class JsonCallReader : public CallReader {
   }
 
   State in_value(char byte, AnswerEvents& out) {
-    const bool is_inside = scanner_.is_in_string();
-    const auto step = scanner_.push(byte);
+    std::string streamed;
+    const auto step = scanner_.push(byte, is_streaming_ ? streamed : value_);
     if (step == JsonScanner::Step::kBad) {
       if (is_streaming_) out.end_call();
       return failed(1);
     }
-    if (step != JsonScanner::Step::kBefore) {
-      std::string text;
-      if (is_inside)
-        append_string_byte(byte, text);
-      else
-        text = byte;
-      if (is_streaming_)
-        out.arguments(text);
-      else
-        value_ += text;
-    }
+    if (is_streaming_) out.arguments(streamed);
     if (step == JsonScanner::Step::kMore) return State::kMore;
     if (place_ == Place::kKey ? !end_of_key() : !end_of_value(out))
       return failed(step == JsonScanner::Step::kBefore ? 1 : 0);
@@ -265,17 +257,12 @@ class NamedCallReader : public CallReader {
   }
 
   State in_arguments(char byte, AnswerEvents& out) {
-    const bool is_inside = scanner_.is_in_string();
-    const auto step = scanner_.push(byte);
+    std::string text;
+    const auto step = scanner_.push(byte, text);
     if (step == JsonScanner::Step::kBad) {
       out.end_call();
       return failed(1);
     }
-    std::string text;
-    if (is_inside)
-      append_string_byte(byte, text);
-    else
-      text = byte;
     out.arguments(text);
     if (step == JsonScanner::Step::kMore) return State::kMore;
     out.end_call();

@@ -18,8 +18,6 @@ bool is_hex(char byte) {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
 
-}  // namespace
-
 void append_string_byte(char byte, std::string& out) {
   const auto value = static_cast<unsigned char>(byte);
   if (value >= 0x20) {
@@ -36,6 +34,8 @@ void append_string_byte(char byte, std::string& out) {
     out += kHexDigits[value & 15];
   }
 }
+
+}  // namespace
 
 JsonScanner::Step JsonScanner::end_value() {
   state_ = open_.empty() ? State::kDone : State::kCommaOrEnd;
@@ -173,6 +173,17 @@ JsonScanner::Step JsonScanner::push(char byte) {
     default:
       return begin_value(byte);
   }
+}
+
+JsonScanner::Step JsonScanner::push(char byte, std::string& out) {
+  const bool is_in_string = state_ == State::kString || state_ == State::kEscape;
+  const Step step = push(byte);
+  if (step == Step::kBad || step == Step::kBefore) return step;
+  if (is_in_string)
+    append_string_byte(byte, out);
+  else
+    out += byte;
+  return step;
 }
 
 }  // namespace anemone::text

@@ -8,8 +8,8 @@
 namespace anemone::text {
 
 // Follows one JSON value (RFC 8259) byte by byte as far as it is needed to know where the value
-// ends. It takes control characters inside strings, which models write and JSON does not allow;
-// whoever passes the text on escapes them (is_in_string()). Single-thread.
+// ends. It takes control characters inside strings, which models write and JSON does not allow.
+// Single-thread.
 class JsonScanner {
  public:
   enum class Step : std::uint8_t {
@@ -21,7 +21,9 @@ class JsonScanner {
   static constexpr std::size_t kMaxDepth = 100;
 
   Step push(char byte);
-  bool is_in_string() const { return state_ == State::kString || state_ == State::kEscape; }
+  // And adds the byte to a text, if it belongs to the value: inside strings as JSON has it, where
+  // control characters are escaped.
+  Step push(char byte, std::string& out);
 
  private:
   enum class State : std::uint8_t {
@@ -50,8 +52,5 @@ class JsonScanner {
   char digit_state_ = 0;        // what the number has so far
   const char* word_ = nullptr;  // what is left of true, false or null
 };
-
-// A byte of a string as JSON has it: control characters are escaped.
-void append_string_byte(char byte, std::string& out);
 
 }  // namespace anemone::text

@@ -1,34 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tools/tool_set.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace anemone::text {
+#include "base/json_bytes.h"
+#include "text/tools/schema_types.h"
 
-std::vector<std::string> schema_types(const Json& schema) {
-  std::vector<std::string> out;
-  const Json* type = json_member(schema, "type");
-  if (type != nullptr && type->is_string()) out.push_back(type->get<std::string>());
-  if (type != nullptr && type->is_array()) {
-    for (const Json& item : *type)
-      if (item.is_string()) out.push_back(item.get<std::string>());
-  }
-  const Json* values = json_member(schema, "enum");
-  const bool is_text = type == nullptr && values != nullptr && values->is_array() &&
-                       std::ranges::all_of(*values, [](const Json& v) { return v.is_string(); });
-  if (is_text) out.emplace_back("string");
-  return out;
+namespace anemone::text {
+namespace {
+
+// An entry of a table, without the bytes of its name.
+constexpr std::size_t kEntryBytes = 128;
+
+std::size_t names_bytes(const std::vector<std::string>& texts) {
+  std::size_t bytes = 0;
+  for (const std::string& text : texts) bytes += sizeof(text) + text.size();
+  return bytes;
 }
+
+}  // namespace
 
 ToolSet::ToolSet(std::vector<ToolFunction> functions) : functions_(std::move(functions)) {
   for (std::size_t i = 0; i < functions_.size(); ++i) {
     Entry& entry = entries_[functions_[i].name];
     entry.index = i;
-    const Json* properties = json_member(*functions_[i].parameters, "properties");
+    const Json& schema = functions_[i].parameters();
+    byte_size_ += sizeof(ToolFunction) + kEntryBytes + 2 * functions_[i].name.size();
+    byte_size_ += json_bytes(schema);
+    const Json* properties = json_member(schema, "properties");
     if (properties == nullptr || !properties->is_object()) continue;
-    for (const auto& [name, schema] : properties->items()) entry.types[name] = schema_types(schema);
+    std::size_t steps_left = SchemaTypes::kMaxSteps;
+    SchemaTypes types(schema, steps_left);
+    for (const auto& [name, part] : properties->items()) {
+      const auto& found = entry.types[name] = types.types_of(part);
+      byte_size_ += kEntryBytes + name.size() + names_bytes(found);
+    }
   }
 }
 

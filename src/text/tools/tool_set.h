@@ -2,20 +2,33 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
 
 namespace anemone::text {
 
-// A function that a model may call.
-struct ToolFunction {
+// A function that a model may call. Copies share the schema, which may be large.
+class ToolFunction {
+ public:
+  // `parameters` is the JSON schema of its arguments: an object.
+  ToolFunction(std::string function_name, JsonDocument parameters, bool strict = false)
+      : name(std::move(function_name)),
+        is_strict(strict),
+        parameters_(std::make_shared<const JsonDocument>(std::move(parameters))) {}
+
+  const Json& parameters() const { return **parameters_; }
+
   std::string name;
-  JsonDocument parameters;  // the JSON schema of its arguments: an object
-  bool is_strict = false;   // its arguments are to be valid wherever it is called
+  bool is_strict;  // its arguments are to be valid wherever it is called
+
+ private:
+  std::shared_ptr<const JsonDocument> parameters_;
 };
 
 // The functions of a request, by name. Immutable and thread-safe.
@@ -27,11 +40,13 @@ class ToolSet {
 
   const std::vector<ToolFunction>& functions() const { return functions_; }
   const ToolFunction* find(std::string_view name) const;
-  // The JSON types that the schema of a function names for one of its parameters; empty where it
-  // says nothing, or the function or the parameter is unknown. Takes constant time, since it is
-  // asked while an answer is made.
+  // The JSON types that the schema of a function allows for one of its parameters, as far as
+  // SchemaTypes reads them; empty where it allows any, or the function or the parameter is unknown.
+  // Takes constant time, since it is asked while an answer is made.
   const std::vector<std::string>& types_of(std::string_view function,
                                            std::string_view parameter) const;
+  // About how much memory it takes, with the schemas.
+  std::size_t byte_size() const { return byte_size_; }
 
  private:
   struct Entry {
@@ -41,9 +56,7 @@ class ToolSet {
 
   std::vector<ToolFunction> functions_;
   std::unordered_map<std::string, Entry> entries_;
+  std::size_t byte_size_ = 0;
 };
-
-// The types that a schema names; texts alone where all values that it lists are texts.
-std::vector<std::string> schema_types(const Json& schema);
 
 }  // namespace anemone::text

@@ -6,6 +6,7 @@
 
 #include "text/tools/blanks.h"
 #include "text/tools/call_reader.h"
+#include "text/tools/schema_types.h"
 
 namespace anemone::text {
 namespace {
@@ -17,15 +18,6 @@ constexpr std::string_view kParameterEnd = "</parameter>";
 constexpr std::size_t kMaxNameBytes = 256;
 constexpr JsonLimits kValueLimits{.max_depth = 64};
 
-bool is_of_type(const Json& value, std::string_view type) {
-  if (type == "string") return value.is_string();
-  if (type == "integer") return value.is_number_integer();
-  if (type == "number") return value.is_number();
-  if (type == "boolean") return value.is_boolean();
-  if (type == "null") return value.is_null();
-  return type == "object" ? value.is_object() : type == "array" && value.is_array();
-}
-
 // What the text of a parameter stands for.
 Json value_of(std::string text, const std::vector<std::string>& types) {
   if (types.size() == 1 && types.front() == "string") return text;
@@ -35,12 +27,12 @@ Json value_of(std::string text, const std::vector<std::string>& types) {
                            : text == "None"  ? "null"
                                              : text;
   auto value = parse_json(json, "value", kValueLimits);
-  if (!value.ok() || value->is_string()) return text;
-  const bool fits = types.empty() || std::ranges::any_of(types, [&](const std::string& type) {
-                      return is_of_type(*value, type);
-                    });
+  if (!value.ok()) return text;
+  if (types.empty()) return *std::move(value);
+  // Texts are written without quotes, so the quotes are a part of this one.
+  if (value->is_string()) return text;
   const bool takes_text = std::ranges::find(types, "string") != types.end();
-  if (!fits && takes_text) return text;
+  if (takes_text && !is_of_any_type(*value, types)) return text;
   return *std::move(value);
 }
 

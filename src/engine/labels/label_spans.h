@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model that labels tokens found in a text. Pure functions.
+// What a model that labels tokens found in a text, as every client shows it. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 
-namespace anemone::serve::openai {
+namespace anemone::engine {
 
 // The most likely label of a token, and its probability (softmax over the labels).
 struct ScoredLabel {
@@ -18,11 +18,12 @@ struct ScoredLabel {
   double score = 0;
 };
 // The most likely label of each token, from the logits [tokens, labels]: the first of several with
-// the same logit, which `anemone run` shows, too.
+// the same logit.
 std::vector<ScoredLabel> score_labels(std::span<const float> logits, std::size_t labels);
 
-// Tokens that belong together: a run of one label without its prefix. B- and S- begin a run, E- and
-// S- end one (the schemes BIO and BIOES); "O" stands for no label.
+// Tokens that belong together: a run of one label without its prefix. B-, S- and U- begin a run,
+// and E-, L-, S- and U- end one (the schemes BIO, BIOES and BILOU). "O" and an empty name stand for
+// no label.
 struct LabelSpan {
   std::string label;
   std::size_t first = 0;  // token
@@ -43,4 +44,4 @@ struct LabelledText {
 // changed it, or where there is none; "text" is what the pieces of the span say then.
 Json spans_json(std::span<const LabelSpan> spans, const LabelledText& labelled);
 
-}  // namespace anemone::serve::openai
+}  // namespace anemone::engine

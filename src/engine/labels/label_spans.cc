@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/openai/label_spans.h"
+#include "engine/labels/label_spans.h"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace anemone::serve::openai {
+#include "text/tools/blanks.h"
+#include "text/utf8.h"
+
+namespace anemone::engine {
 namespace {
 
 // "B-" of "B-name"; empty where there is no such prefix.
@@ -21,21 +24,17 @@ bool is_inside_character(std::string_view text, std::size_t at) {
   return at < text.size() && (text[at] & 0xc0) == 0x80;
 }
 
-std::int64_t characters(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
-}
-
-bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
+// Bytes of a character behind its first one. Ids of the client make any bytes, so that more of them
+// may stand in a row.
+constexpr int kMaxInnerBytes = 3;
 
 // The bytes of a part, without spaces at its edges and with whole characters.
 std::pair<std::size_t, std::size_t> trimmed(std::string_view text, std::size_t begin,
                                             std::size_t end) {
-  while (is_inside_character(text, begin)) --begin;
-  while (is_inside_character(text, end)) ++end;
-  while (begin < end && is_space(text[begin])) ++begin;
-  while (begin < end && is_space(text[end - 1])) --end;
+  for (int i = 0; i < kMaxInnerBytes && begin > 0 && is_inside_character(text, begin); ++i) --begin;
+  for (int i = 0; i < kMaxInnerBytes && is_inside_character(text, end); ++i) ++end;
+  while (begin < end && text::is_blank(text[begin])) ++begin;
+  while (begin < end && text::is_blank(text[end - 1])) --end;
   return {begin, end};
 }
 
@@ -61,7 +60,7 @@ std::vector<LabelSpan> spans_of(std::span<const ScoredLabel> tokens,
     const std::string_view name = names[tokens[t].label];
     const std::string_view prefix = prefix_of(name);
     const std::string_view label = name.substr(prefix.size());
-    if (name == "O") {
+    if (name == "O" || name.empty()) {
       is_open = false;
       continue;
     }
@@ -83,11 +82,11 @@ Json spans_json(std::span<const LabelSpan> spans, const LabelledText& labelled) 
     joined += piece;
     ends.push_back(joined.size());
   }
-  const bool has_places = joined == labelled.text;
+  const bool has_places = !joined.empty() && joined == labelled.text;
   Json out = Json::array();
   // Characters up to `counted` bytes: the spans come in the order of the text.
   std::size_t counted = 0;
-  std::int64_t before = 0;
+  std::size_t before = 0;
   const std::string_view text = joined;
   for (const LabelSpan& span : spans) {
     const auto [begin, end] = trimmed(text, span.first == 0 ? 0 : ends[span.first - 1],
@@ -95,10 +94,10 @@ Json spans_json(std::span<const LabelSpan> spans, const LabelledText& labelled) 
     Json start = nullptr, stop = nullptr;
     if (has_places) {
       if (begin < counted) counted = 0, before = 0;
-      before += characters(text.substr(counted, begin - counted));
+      before += text::count_code_points(text.substr(counted, begin - counted));
       counted = begin;
       start = before;
-      stop = before + characters(text.substr(begin, end - begin));
+      stop = before + text::count_code_points(text.substr(begin, end - begin));
     }
     out.push_back({{"label", span.label},
                    {"score", span.score},
@@ -109,4 +108,4 @@ Json spans_json(std::span<const LabelSpan> spans, const LabelledText& labelled) 
   return out;
 }
 
-}  // namespace anemone::serve::openai
+}  // namespace anemone::engine
