@@ -7,7 +7,7 @@
 namespace anemone::exec::ane_direct::testing {
 namespace {
 
-constexpr Port kPort{.name = {}, .rows = 2, .columns = 32, .row_bytes = 64, .bytes = 128};
+const Port kPort{.name = {}, .rows = 2, .columns = 32, .row_bytes = 64, .bytes = 128};
 constexpr Half kOld{0x1234};
 
 std::vector<Half> numbers(std::uint16_t count) {

@@ -27,7 +27,7 @@ TEST(PortOrder, IsFoundWhateverItIs) {
 
 // The chip reads rows where they are not.
 TEST(PortOrder, RowsAtAnotherStrideAreNoOrder) {
-  for (const std::uint64_t stride : {32, 128}) {
+  for (const std::uint64_t stride : {32U, 128U}) {
     TestDevice test({.read_row_bytes = stride});
     const Status status = test.open().status();
     EXPECT_EQ(status.code(), Code::kDevice);

@@ -65,9 +65,9 @@ def endless_line(trial):
     expect(len(lines) == 1 and b"at most" in lines[0], f"expected one answer with the limit, got {shown(done.out)}")
 
 
-@case("command/tokenize-blank-lines", "A million blank lines cost their number.")
+@case("command/tokenize-blank-lines", "Blank lines without end cost their number.")
 def blank_lines(trial):
-    settled(trial.run("tokenize", "--model", checkpoint_of("pocket"), "--stdin-jsonl", stdin=b"\n" * 1_000_000))
+    settled(trial.run("tokenize", "--model", checkpoint_of("pocket"), "--stdin-jsonl", stdin=b"\n" * 250_000))
 
 
 @case("command/predict-serve", "Bad requests of `predict --serve` are answered, and the next one is read.")
