@@ -80,19 +80,21 @@ class CheckedAne::Use {
   explicit Use(std::mutex& mutex) : mutex_(mutex) {}
   ~Use() {
     const std::lock_guard lock(mutex_);
-    for (bool* flag : flags_) *flag = false;
+    for (const std::shared_ptr<bool>& flag : flags_) *flag = false;
   }
   // Requires the lock. False: it is in use already.
-  bool take(bool& flag) {
-    if (flag) return false;
-    flag = true;
-    flags_.push_back(&flag);
+  // The owner of the flag may be released while it is used: that is a misuse that is told, and no
+  // fault.
+  bool take(std::shared_ptr<bool> flag) {
+    if (*flag) return false;
+    *flag = true;
+    flags_.push_back(std::move(flag));
     return true;
   }
 
  private:
   std::mutex& mutex_;
-  std::vector<bool*> flags_;
+  std::vector<std::shared_ptr<bool>> flags_;
 };
 
 std::string syntax_fault(std::string_view mil, std::string_view chip) {
@@ -274,7 +276,7 @@ Failure CheckedAne::access(SurfaceHandle handle, Access access,
     if (!found.ok()) return found.error();
     surface = *found;
     if (Failure injected = fault(Fault::Call::kAccess)) return injected;
-    if (!in_use.take(surface->is_busy)) return misuse("the surface is in use");
+    if (!in_use.take({surface, &surface->is_busy})) return misuse("the surface is in use");
   }
   const std::vector<std::byte> before = surface->bytes;
   use(surface->bytes);
@@ -307,12 +309,14 @@ Failure CheckedAne::evaluate(ModelHandle handle, std::span<const SurfaceHandle> 
     if (!found.ok()) return found.error();
     model = *found;
     if (!model->is_loaded) return misuse("the model is not loaded");
-    if (!in_use.take(model->is_busy)) return misuse("two evaluations at a time with one model");
+    if (!in_use.take({model, &model->is_busy}))
+      return misuse("two evaluations at a time with one model");
     for (const auto& [handles, surfaces] : {std::pair{inputs, &in}, {outputs, &out}}) {
       for (const SurfaceHandle each : handles) {
         const auto surface = find(each);
         if (!surface.ok()) return surface.error();
-        if (!in_use.take((*surface)->is_busy)) return misuse("a surface is in use, or given twice");
+        if (!in_use.take({*surface, &(*surface)->is_busy}))
+          return misuse("a surface is in use, or given twice");
         surfaces->push_back(*surface);
       }
     }
