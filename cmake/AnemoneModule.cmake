@@ -19,15 +19,15 @@ endfunction()
 # SECONDS is about what a long one takes: ctest starts the longest first, so that none is left over for one core
 # at the end of a first run.
 function(anemone_test name)
-  cmake_parse_arguments(ARG "" "SECONDS" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "SECONDS" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(${name} PRIVATE anemone::${dep})
   endforeach()
   target_link_libraries(${name} PRIVATE anemone_options anemone_test_main ${ARG_LIBS})
-  # They run for seconds and compile for minutes.
-  target_compile_options(${name} PRIVATE -O1)
+  # Most compile for longer than they run, and run in the libraries, which are optimised.
+  target_compile_options(${name} PRIVATE $<IF:$<BOOL:${ARG_OPTIMISED}>,-O1,-O0>)
   target_compile_definitions(${name} PRIVATE ANEMONE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
   if(ARG_SECONDS)

@@ -4,19 +4,22 @@
 #include "exec/coreml/plan_file.h"
 
 #include "base/check.h"
+#include "base/json.h"
 #include "exec/coreml/residency.h"
 #include "fuzz/support.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace anemone;
   using namespace anemone::exec::coreml;
-  const auto file = parse_plan_file(fuzz::text_of(data, size), "input");
+  const auto json = parse_json(fuzz::text_of(data, size), "input");
+  if (!json.ok()) return 0;
+  const auto file = parse_plan_file(*json, "input");
   if (!file.ok()) {
     ANEMONE_CHECK(file.status().message().starts_with("[input]"));
     return 0;
   }
   const std::string text = plan_text(*file);
-  const auto again = parse_plan_file(text, "again");
+  const auto again = parse_plan_file(*parse_json(text, "again"), "again");
   ANEMONE_CHECK(again.ok());
   ANEMONE_CHECK(plan_text(*again) == text);
   for (const PlannedFunction& each : file->functions) {

@@ -68,7 +68,7 @@ struct Package {
   // load it; 0: not known, or not asked.
   int needed_version = 0;
   int target_version = 0;
-  // Of the program, found once for all that look at it.
+  // Operations and constants of the program; laws and placement share it.
   Survey survey = survey_program(program);
   std::uint64_t weight_bytes = survey.weight_bytes;
 };

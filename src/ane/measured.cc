@@ -15,8 +15,6 @@
 namespace anemone::ane {
 namespace {
 
-// Lists of operations of `check --measure` lie in such files, too.
-constexpr std::uint64_t kMaxBytes = 64 << 20;
 // Rounding in fp16 alone leaves more; the wrong numbers that others reported have 0.37 and 0.03.
 constexpr double kLeastCosine = 0.99;
 // What is slower by less may be noise.
@@ -147,7 +145,9 @@ std::vector<MeasuredLaw> judge_all(const std::map<std::string, ProbeResult, std:
   return laws;
 }
 
-Result<Measurements> measurements_of(const Json& json, const std::string& subject) {
+}  // namespace
+
+Result<Measurements> parse_measurements(const Json& json, const std::string& subject) {
   const auto results = json.is_object() ? json.find("results") : json.end();
   if (!json.is_object() || number_of(json, "format") != 1 || results == json.end() ||
       !results->is_array())
@@ -168,21 +168,9 @@ Result<Measurements> measurements_of(const Json& json, const std::string& subjec
   return out;
 }
 
-}  // namespace
-
 const MeasuredLaw* Measurements::of(const Law& law) const {
   const auto it = std::ranges::find(laws, &law, &MeasuredLaw::law);
   return it == laws.end() ? nullptr : &*it;
-}
-
-Result<Measurements> read_measurements(const std::string& path) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, read_json_file(path, {.max_file_bytes = kMaxBytes}));
-  return measurements_of(json, path);
-}
-
-Result<Measurements> parse_measurements(std::string_view text, const std::string& subject) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(text, subject));
-  return measurements_of(json, subject);
 }
 
 }  // namespace anemone::ane

@@ -6,10 +6,10 @@
 #include <anemone/status.h>
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ane/law.h"
+#include "base/json.h"
 
 namespace anemone::ane {
 
@@ -28,13 +28,11 @@ struct Measurements {
   const MeasuredLaw* of(const Law& law) const;  // nullptr when it was not measured
 };
 
-// Reads results.json (docs/probe-results.md), at most 64 MiB of it. A law is decided where both the
+// Reads results.json (docs/probe-results.md). A law is decided where both the
 // probe that breaks it and the one that keeps it were measured, in this order: the first fails or
 // computes something else, has fewer operations on the chip, or takes 1.15 times as long. Probes of
 // which the file has no result leave their law as it is, and results without a probe are not looked
-// at. kIo, kParseError with the place.
-Result<Measurements> read_measurements(const std::string& path);
-// The same of a text in memory. `subject` starts each error.
-Result<Measurements> parse_measurements(std::string_view text, const std::string& subject);
+// at. kParseError with the place; `subject` starts each error.
+Result<Measurements> parse_measurements(const Json& json, const std::string& subject);
 
 }  // namespace anemone::ane

@@ -3,6 +3,7 @@
 // refuses or runs slowly, by the laws of ane/laws_*.cc.
 #include "ane/check.h"
 
+#include <array>
 #include <filesystem>
 #include <fmt/ranges.h>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "artifact/manifest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/check_html.h"
 #include "cli/check_measured.h"
 #include "cli/check_report.h"
@@ -27,6 +29,9 @@
 
 namespace anemone::cli {
 namespace {
+
+// What a Mac measured: results of probes, and lists of all operations of packages.
+constexpr JsonLimits kMeasuredFile = {.max_file_bytes = 64 << 20};
 
 namespace fs = std::filesystem;
 using ane::CheckedPackage;
@@ -105,7 +110,6 @@ Result<Checked> check_path(const std::string& path, const ane::CheckOptions& opt
 // What Core ML of this Mac says of the packages, which is written to a file as well.
 Result<exec::coreml::PlanFile> measure(const CheckFlags& flags, const Checked& checked,
                                        const Context& context) {
-  ANEMONE_RETURN_IF_ERROR(check_output_file(flags.measure, flags.path));
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   std::vector<std::string> names;
   for (const CheckedPackage& package : checked.packages) names.push_back(package.name);
@@ -137,11 +141,12 @@ Status run_check(const CheckFlags& flags, const Context& context) {
   std::optional<ane::Measurements> measured;
   std::optional<exec::coreml::PlanFile> plans;
   if (!flags.measured.empty()) {
-    ANEMONE_ASSIGN_OR_RETURN(measured, ane::read_measurements(flags.measured));
+    ANEMONE_ASSIGN_OR_RETURN(const Json json, read_json_file(flags.measured, kMeasuredFile));
+    ANEMONE_ASSIGN_OR_RETURN(measured, ane::parse_measurements(json, flags.measured));
     options.measured = &*measured;
-    ANEMONE_ASSIGN_OR_RETURN(plans, exec::coreml::read_plan_file(flags.measured));
+    ANEMONE_ASSIGN_OR_RETURN(plans, exec::coreml::parse_plan_file(json, flags.measured));
   }
-  ANEMONE_RETURN_IF_ERROR(check_output_file(flags.html, flags.path));
+  ANEMONE_RETURN_IF_ERROR(check_output_files(std::array{flags.html, flags.measure}, {flags.path}));
   ANEMONE_ASSIGN_OR_RETURN(const Checked checked, check_path(flags.path, options));
   const std::vector<CheckedPackage>& packages = checked.packages;
   CheckReportOptions shown = {.measured = options.measured,

@@ -93,8 +93,8 @@ std::string law_text(const Law& law, Severity severity, const std::vector<FoundL
   return text;
 }
 
-// Of an operation also its index in the "placement" of its function, since others may have its
-// name; constants and what restores them are not placed.
+// A finding of an operation names it by its index in the "placement" of the function, too, since
+// several operations may have one name. Constants and what restores them have no index.
 Json finding_json(const CheckedPackage& package, const Finding& finding) {
   const Place& place = finding.place;
   Json json = {{"law", finding.law->id},

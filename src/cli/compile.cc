@@ -10,6 +10,7 @@
 
 #include "ane/form.h"
 #include "ane/package_plan.h"
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
@@ -63,9 +64,8 @@ std::string listed(const std::vector<std::string_view>& names) {
 }
 
 // How others call a scheme.
-std::string scheme_word(std::string word) {
-  for (char& c : word)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+std::string scheme_word(std::string_view text) {
+  std::string word = ascii_lower(text);
   constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
       {"int4", "int4-block"}, {"4bit", "lut4"}, {"6bit", "lut6"},
       {"8bit", "lut8"},       {"fp16", "none"}, {"off", "none"}};

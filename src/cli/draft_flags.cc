@@ -38,12 +38,8 @@ Result<engine::SpeculationOptions> load_speculation(
   out.ngram = flags.ngram;
   if (!flags.model.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
-    ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found,
-                             artifact_folder(flags.model, {context.threads, false}));
-    ProgressReport bar("loading the draft model", Progress::Unit::kItems);
-    engine::ModelLoadOptions load;
-    load.on_progress = std::ref(bar);
-    ANEMONE_ASSIGN_OR_RETURN(out.draft, engine::Model::load(found.folder, *executor, load));
+    ANEMONE_ASSIGN_OR_RETURN(out.draft, load_model(flags.model, {context.threads, false}, *executor,
+                                                   {}, "loading the draft model"));
   }
   for (const auto& model : models)
     ANEMONE_RETURN_IF_ERROR(engine::check_speculation(out, *model).with("--draft"));

@@ -48,12 +48,8 @@ Status run_embed(const EmbedFlags& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const engine::Pooling pooling, engine::parse_pooling(options.pooling));
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   ANEMONE_ASSIGN_OR_RETURN(
-      const FoundArtifact found,
-      artifact_folder(options.model, {context.threads, options.checks_hashes}));
-  ProgressReport bar("loading", Progress::Unit::kItems);
-  engine::ModelLoadOptions load;
-  load.on_progress = std::ref(bar);
-  ANEMONE_ASSIGN_OR_RETURN(const auto model, engine::Model::load(found.folder, *executor, load));
+      const auto model,
+      load_model(options.model, {context.threads, options.checks_hashes}, *executor));
   ANEMONE_RETURN_IF_ERROR(model->check_generates());
   ANEMONE_RETURN_IF_ERROR(model->check_gives_hidden());
   if (model->tokenizer() == nullptr)

@@ -2,12 +2,14 @@
 #include "cli/model_folder.h"
 
 #include <filesystem>
+#include <functional>
 #include <system_error>
 
 #include "artifact/manifest.h"
 #include "artifact/ownership.h"
 #include "base/error.h"
 #include "base/path.h"
+#include "base/progress.h"
 #include "checkpoint/gguf/gguf_file.h"
 #include "cli/model_path.h"
 
@@ -66,6 +68,17 @@ Result<FoundArtifact> artifact_folder(const std::string& named, const CacheReque
     if (is_there(fs::path(model) / name)) return from_cache(model, for_cache);
   return unsupported("[{}] expected a folder with {} (an artifact) or config.json (a checkpoint)",
                      model, artifact::kManifestName);
+}
+
+Result<std::shared_ptr<const engine::Model>> load_model(const std::string& named,
+                                                        const CacheRequest& request,
+                                                        exec::Executor& executor,
+                                                        engine::ModelLoadOptions options,
+                                                        std::string_view what) {
+  ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found, artifact_folder(named, request));
+  ProgressReport bar(std::string(what), Progress::Unit::kItems);
+  options.on_progress = std::ref(bar);
+  return engine::Model::load(found.folder, executor, options);
 }
 
 }  // namespace anemone::cli

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/escape.h"
 
@@ -78,9 +79,8 @@ CLI::Validator token_counts(std::int64_t least, std::int64_t most) {
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag) {
   const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
   const auto value = parse<double>(text.substr(0, end));
-  std::string unit;
-  for (const char c : text.substr(end))
-    if (c != ' ') unit += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::string unit = ascii_lower(text.substr(end));
+  std::erase(unit, ' ');
   constexpr std::string_view kPrefixes = "kmgt";
   double scale = 1;
   bool is_unit = unit.empty() || unit == "b";
@@ -100,9 +100,7 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag) {
 CLI::Validator one_of(std::vector<std::string> words) {
   return CLI::Validator(
       [words = std::move(words)](std::string& text) {
-        std::string lower = text;
-        for (char& c : lower)
-          if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        const std::string lower = ascii_lower(text);
         if (std::ranges::find(words, lower) != words.end()) {
           text = lower;
           return std::string();

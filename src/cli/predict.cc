@@ -94,8 +94,8 @@ void add_predict_command(CLI::App& app, Context& context) {
   command->add_option("--outputs", options->request.outputs,
                       "safetensors file to write the outputs to, or FILE.png for the image");
   command->add_flag("--print", options->prints,
-                    "Print of each output its shape, its range, the first values, and of a "
-                    "classifier the likeliest classes");
+                    "Print the shape, the range and the first values of each output; for a "
+                    "classifier, its most probable classes");
   command->add_option("--function", options->request.function,
                       "Function to run (default: the package's default function)");
   command->add_option("--state-in", options->request.state_in,

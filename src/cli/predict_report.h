@@ -12,11 +12,11 @@
 
 namespace anemone::cli {
 
-// For each output its type, shape, least, largest and mean value and the first values; of the
-// probabilities of a classifier the likeliest classes. JSON: {"outputs": [{"name", "dtype",
-// "shape", "min", "max", "mean", "not_finite", "values", "classes": [{"label", "probability"}]}]};
-// the first three numbers are of the finite values, null where there are none, and "values" are the
-// first.
+// The type, the shape, the least, the largest and the mean value and the first values of each
+// output; for the probabilities of a classifier, its most probable classes. JSON: {"outputs":
+// [{"name", "dtype", "shape", "min", "max", "mean", "not_finite", "values", "classes": [{"label",
+// "probability"}]}]}; the first three numbers are of the finite values, null where there are none,
+// and "values" are the first.
 Report report_outputs(const exec::Outputs& outputs, const ir::Function& function);
 
 // Whether a file for outputs is a picture, by its name.

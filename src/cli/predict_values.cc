@@ -36,7 +36,7 @@ Shape without_ones(const Shape& shape) {
   return out;
 }
 
-// Shapes of the input that have so many elements, the likeliest first.
+// Shapes of the input that have so many elements, the most probable first.
 std::vector<Shape> shapes_of(const exec::Feature& feature, const Shape& usual,
                              std::int64_t elements) {
   std::vector<Shape> out;

@@ -28,20 +28,17 @@ namespace {
 // A model that only continues a text does not know when to stop.
 constexpr std::int64_t kDefaultContinuation = 256;
 
-Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& options,
-                                                        const Context& context, bool load_text) {
+Result<std::shared_ptr<const engine::Model>> load_for_run(const RunOptions& options,
+                                                          const Context& context, bool load_text) {
   ANEMONE_RETURN_IF_ERROR(check_require_ane(options.requires_ane, context));
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
-  ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found,
-                           artifact_folder(options.model, {.threads = context.threads,
-                                                           .checks_hashes = options.checks_hashes,
-                                                           .context = options.context}));
-  ProgressReport bar("loading", Progress::Unit::kItems);
-  engine::ModelLoadOptions load_options;
-  load_options.load_text = load_text;
-  load_options.on_progress = std::ref(bar);
-  ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(found.folder, *executor, load_options));
-  bar.clear();
+  engine::ModelLoadOptions load;
+  load.load_text = load_text;
+  ANEMONE_ASSIGN_OR_RETURN(auto model, load_model(options.model,
+                                                  {.threads = context.threads,
+                                                   .checks_hashes = options.checks_hashes,
+                                                   .context = options.context},
+                                                  *executor, load));
   // Core ML takes a moment to tell, so it is asked only where somebody wants to know.
   if (options.requires_ane || context.verbose)
     ANEMONE_RETURN_IF_ERROR(place_model(*model, options.requires_ane, context).status());
@@ -77,7 +74,7 @@ Status run_once(const RunOptions& options, const std::shared_ptr<const engine::M
 // Ids in, ids out: nothing of the text side is touched.
 Status run_ids(const RunOptions& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(auto prompt, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
-  ANEMONE_ASSIGN_OR_RETURN(const auto model, load_model(options, context, false));
+  ANEMONE_ASSIGN_OR_RETURN(const auto model, load_for_run(options, context, false));
   if (model->manifest().classifies()) return run_labels(options, model);
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate,
                            generate_options(options, *model, kDefaultContinuation));
@@ -141,7 +138,7 @@ Status run(const RunOptions& options, const Context& context) {
   if (options.prompt_ids) {
     return run_ids(options, context);
   }
-  ANEMONE_ASSIGN_OR_RETURN(auto model, load_model(options, context, true));
+  ANEMONE_ASSIGN_OR_RETURN(auto model, load_for_run(options, context, true));
   if (model->tokenizer() == nullptr)
     return not_found(
         "[{}] expected a model with a tokenizer.json, got one without (--prompt-ids "

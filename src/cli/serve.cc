@@ -62,32 +62,22 @@ Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& op
   return names;
 }
 
-std::optional<serve::Placement> placement_of(const std::optional<api::ModelResidency>& placed) {
-  if (!placed) return std::nullopt;
-  return serve::Placement{std::string(exec::coreml::verdict_name(placed->verdict())),
-                          placed->operations(), placed->on_chip(), placed->products(),
-                          placed->products_on_chip()};
-}
-
 Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const auto names, model_names(options));
   ANEMONE_RETURN_IF_ERROR(check_require_ane(options.requires_ane, context));
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   std::vector<serve::ServedModel> models;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(
-        const FoundArtifact found,
-        artifact_folder(options.models[i], {context.threads, options.checks_hashes}));
-    ProgressReport bar("loading", Progress::Unit::kItems);
     engine::ModelLoadOptions load;
-    load.on_progress = std::ref(bar);
     load.chat_template_file = options.chat_template_file;
-    ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(found.folder, *executor, load));
+    ANEMONE_ASSIGN_OR_RETURN(
+        auto model,
+        load_model(options.models[i], {context.threads, options.checks_hashes}, *executor, load));
     // Only HTTP has a way to ask for labels.
     if (!options.is_http()) ANEMONE_RETURN_IF_ERROR(model->check_generates());
-    bar.clear();
     ANEMONE_ASSIGN_OR_RETURN(const auto placed, place_model(*model, options.requires_ane, context));
-    models.push_back({names[i], std::move(model), placement_of(placed)});
+    models.push_back({names[i], std::move(model), std::nullopt});
+    if (placed) models.back().placement = placed->totals();
   }
   return serve::ModelSet::create(std::move(models));
 }

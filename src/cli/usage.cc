@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/version.h"
@@ -74,13 +75,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
     last = row;
   }
   return last[b.size()];
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 const CLI::App& last_chosen(const CLI::App& app) {
@@ -196,7 +190,7 @@ std::string required(const CLI::App& app, const std::string& message) {
 
 std::string meant(std::string_view word, const std::vector<std::string>& candidates,
                   std::span<const OtherName> known) {
-  const std::string wanted = lower(word);
+  const std::string wanted = ascii_lower(word);
   for (const OtherName& other : known) {
     // A flag is only proposed to a command that has it.
     const bool is_here =
@@ -209,7 +203,7 @@ std::string meant(std::string_view word, const std::vector<std::string>& candida
     const std::size_t letters =
         wanted.size() - std::min(wanted.size(), wanted.find_first_not_of('-'));
     const bool is_begin = letters >= 3 && candidate.starts_with(wanted);
-    const std::size_t away = is_begin ? 1 : distance(wanted, lower(candidate));
+    const std::size_t away = is_begin ? 1 : distance(wanted, ascii_lower(candidate));
     if (away > least || (best != nullptr && away == least)) continue;
     least = away;
     best = &candidate;

@@ -22,6 +22,10 @@ struct RuntimeError {
   std::vector<Link> chain;  // the outermost first; never empty
 };
 
+// The links in one line, "com.apple.CoreML 0: ...; NSPOSIXErrorDomain 28: ...", each cut to a
+// length that a terminal shows.
+std::string describe(const RuntimeError& error);
+
 inline RuntimeError runtime_error(std::string domain, std::int64_t code, std::string text) {
   return {{{std::move(domain), code, std::move(text)}}};
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "hub/model_reference.h"
 
@@ -120,14 +121,9 @@ Result<std::vector<RemoteFile>> choose_files(const Snapshot& snapshot, const Fil
 }
 
 Status check_names(const std::vector<RemoteFile>& files, const RepoName& repo) {
-  const auto folded = [](std::string text) {
-    for (char& c : text)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return text;
-  };
   std::map<std::string, std::string_view> names;
   for (const RemoteFile& file : files) {
-    const auto [it, is_new] = names.emplace(folded(file.path), file.path);
+    const auto [it, is_new] = names.emplace(ascii_lower(file.path), file.path);
     if (!is_new)
       return unsupported("[{}] expected names that differ in more than case, got \"{}\" and \"{}\"",
                          repo.text(), it->second, file.path);
@@ -135,7 +131,7 @@ Status check_names(const std::vector<RemoteFile>& files, const RepoName& repo) {
   for (const RemoteFile& file : files)
     for (std::size_t at = file.path.find('/'); at != std::string::npos;
          at = file.path.find('/', at + 1))
-      if (const auto it = names.find(folded(file.path.substr(0, at))); it != names.end())
+      if (const auto it = names.find(ascii_lower(file.path.substr(0, at))); it != names.end())
         return unsupported("[{}] expected \"{}\" to be a folder, as in \"{}\", got a file",
                            repo.text(), it->second, file.path);
   return {};

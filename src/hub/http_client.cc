@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/version.h"
 
@@ -19,13 +20,6 @@ constexpr std::chrono::milliseconds kClockSlack{500};
 constexpr std::size_t kMaxRefusalBytes = 64 << 10;
 // Most bytes of all headers of one request, redirects included.
 constexpr std::size_t kMaxHeaderBytes = 256 << 10;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
@@ -81,7 +75,7 @@ struct HttpClient::Transfer {
     // A redirection has headers of its own.
     if (line.starts_with("HTTP/")) transfer.answer.headers.clear();
     if (const std::size_t colon = line.find(':'); colon != std::string_view::npos)
-      transfer.answer.headers[lower(trim(line.substr(0, colon)))] =
+      transfer.answer.headers[ascii_lower(trim(line.substr(0, colon)))] =
           std::string(trim(line.substr(colon + 1)));
     return size * count;
   }

@@ -5,17 +5,11 @@
 #include <fnmatch.h>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/environment.h"
 
 namespace anemone::hub {
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 // What stands behind the address of the hub; nullopt when it is none.
 std::optional<std::string_view> path_of_address(std::string_view text) {
@@ -56,7 +50,7 @@ std::string variant_of(const std::string& model) {
 }
 
 bool is_gguf(const std::string& path) {
-  return lower_case(path).ends_with(".gguf");
+  return ascii_lower(path).ends_with(".gguf");
 }
 
 }  // namespace
@@ -105,14 +99,14 @@ std::vector<std::string> gguf_variants(const std::vector<std::string>& paths) {
 
 std::vector<std::string> files_of_variant(const std::vector<std::string>& paths,
                                           std::string_view variant) {
-  const std::string wanted = lower_case(variant);
+  const std::string wanted = ascii_lower(variant);
   const std::string wanted_model = is_gguf(wanted) ? gguf_model(wanted) : "";
   std::vector<std::string> out;
   for (const std::string& path : paths) {
     if (!is_gguf(path)) continue;
-    const std::string model = lower_case(gguf_model(path));
+    const std::string model = ascii_lower(gguf_model(path));
     const bool is_named = model == wanted_model || model.ends_with("/" + wanted_model);
-    if (wanted_model.empty() ? lower_case(variant_of(model)) == wanted : is_named)
+    if (wanted_model.empty() ? ascii_lower(variant_of(model)) == wanted : is_named)
       out.push_back(path);
   }
   std::ranges::sort(out);

@@ -100,12 +100,7 @@ Result<EngineBackend::Found> EngineBackend::find(const std::string& name) {
 Json EngineBackend::placement() const {
   Json out;
   for (const ServedModel& model : models_.models())
-    if (const auto& placed = model.placement)
-      out[model.names.front()] = {{"verdict", placed->verdict},
-                                  {"operations", placed->operations},
-                                  {"operations_on_ane", placed->on_chip},
-                                  {"products", placed->products},
-                                  {"products_on_ane", placed->products_on_chip}};
+    if (model.placement) out[model.names.front()] = exec::placement_json(*model.placement);
   return out;
 }
 

@@ -3,7 +3,6 @@
 
 #include <anemone/status.h>
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,23 +10,15 @@
 #include <vector>
 
 #include "engine/model/model.h"
+#include "exec/placement.h"
 
 namespace anemone::serve {
-
-// Where Core ML plans to run the operations of a model; products are convolutions and the like.
-struct Placement {
-  std::string verdict;  // "resident", "partly", "elsewhere", "unknown"
-  std::size_t operations = 0;
-  std::size_t on_chip = 0;
-  std::size_t products = 0;
-  std::size_t products_on_chip = 0;
-};
 
 struct ServedModel {
   std::vector<std::string> names;  // at least one; clients may use any of them
   std::shared_ptr<const engine::Model> model;
-  std::optional<Placement> placement =
-      std::nullopt;  // none: Core ML does not run it, or tells none
+  // Where Core ML plans to run it; none: Core ML does not run it, or tells nothing.
+  std::optional<exec::Placement> placement = std::nullopt;
 };
 
 // The models of a server. Immutable and thread-safe.

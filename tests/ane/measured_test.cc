@@ -2,8 +2,11 @@
 #include "ane/measured.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/error.h"
+#include "base/json.h"
 #include "tests/ane/law_programs.h"
 
 namespace anemone::ane {
@@ -24,11 +27,15 @@ std::string failure(const char* probe) {
       R"({{"probe": "{}", "package": "p", "function": "main", "error": "code -14"}})", probe);
 }
 
+Result<Measurements> parsed(const std::string& text) {
+  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(text, "results.json"));
+  return parse_measurements(json, "results.json");
+}
+
 Measurements measured(const std::string& results) {
-  auto out = parse_measurements(
+  auto out = parsed(
       R"({"format": 1, "anemone": "0.1.0", "system": "macOS 26.1", "model": "Mac16,1", "results": [)" +
-          results + "]}",
-      "results.json");
+      results + "]}");
   EXPECT_TRUE(out.ok()) << out.status().message();
   return out.ok() ? *out : Measurements{};
 }
@@ -109,7 +116,7 @@ TEST(Measured, RefusesOtherFiles) {
         R"({"format": 1, "results": [1], "system": "a", "model": "b"})",
         R"({"format": 1, "results": [{"probe": 1}], "system": "a", "model": "b"})",
         R"({"format": 1, "results": []})"}) {
-    const auto out = parse_measurements(text, "results.json");
+    const auto out = parsed(text);
     ASSERT_FALSE(out.ok()) << text;
     EXPECT_TRUE(out.status().message().starts_with("[results.json] expected "))
         << out.status().message();

@@ -231,7 +231,8 @@ TEST(CheckPackage, SaysWhereOperationsRun) {
                                                 {"--target macos14", 1},
                                                 {"--target ios3", 2},
                                                 {"--measured /nonexistent.json", 5},
-                                                {"--html /nonexistent/report.html", 5}})
+                                                {"--html /nonexistent/report.html", 5},
+                                                {"--html /tmp/one --measure /tmp/one", 2}})
     EXPECT_EQ(run_anemone("check '" + package + "' " + flags).code, code) << flags;
   EXPECT_EQ(run_anemone("check").code, 2);
   EXPECT_TRUE(run_anemone("check --laws").out.starts_with("# The laws of the chip\n"));

@@ -333,29 +333,29 @@ TEST(SelftestCommand, SaysThatThereIsNoFolderForTemporaryFiles) {
   expect_error(outcome, 5, "[TMPDIR] expected a folder for temporary files, got none: ");
 }
 
-TEST(SelftestCommand, DoesNotPassWhatCoreMlRefusesToLoad) {
+// One build, of which Core ML refuses something; its report comes with what was printed.
+std::pair<Outcome, Json> selftest_with(const std::string& fault) {
   const TemporaryFolder folder;
   const std::string json = folder.file("selftest.json");
   const Outcome outcome = run_in(
-      "", "ANEMONE_DOUBLE_FAULT='load=prefill' ",
+      "", "ANEMONE_DOUBLE_FAULT='" + fault + "' ",
       "selftest --small --form portable --quant none --json '" + json + "'" + std::string(kCoreMl));
+  return {outcome, json_of(contents(json))["builds"][0]};
+}
+
+TEST(SelftestCommand, DoesNotPassWhatCoreMlRefusesToLoad) {
+  const auto [outcome, build] = selftest_with("load=prefill");
   EXPECT_EQ(outcome.code, 1) << outcome.out;
   EXPECT_NE(outcome.out.find("Error code: -14"), std::string::npos) << outcome.out;
-  const Json build = json_of(contents(json))["builds"][0];
   EXPECT_EQ(build["passed"], false);
   for (const Json& function : build["functions"])
     EXPECT_EQ(function["passed"], function["function"] != "prefill") << function.dump(1);
 }
 
 TEST(SelftestCommand, SaysWhyThereIsNoPlacement) {
-  const TemporaryFolder folder;
-  const std::string json = folder.file("selftest.json");
-  const Outcome outcome = run_in(
-      "", "ANEMONE_DOUBLE_FAULT='plan=' ",
-      "selftest --small --form portable --quant none --json '" + json + "'" + std::string(kCoreMl));
+  const auto [outcome, build] = selftest_with("plan=");
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("unknown: "), std::string::npos) << outcome.out;
-  const Json build = json_of(contents(json))["builds"][0];
   EXPECT_FALSE(build.contains("placement"));
   EXPECT_NE(build["placement_error"].get<std::string>().find("cannot plan"), std::string::npos);
 }

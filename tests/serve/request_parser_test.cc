@@ -132,13 +132,6 @@ TEST(RequestParser, TakesNoMoreThanTheLimits) {
   EXPECT_EQ(status(start + "Transfer-Encoding: chunked\r\n\r\n1;" + std::string(300, 'x')), 400);
 }
 
-TEST(PercentDecode, TakesPairsOfHexDigits) {
-  std::string out;
-  EXPECT_TRUE(percent_decode("a%2Fb%c3%A9", out));
-  EXPECT_EQ(out, "a/bé");
-  for (const char* bad : {"%", "%1", "%zz", "a%2"}) EXPECT_FALSE(percent_decode(bad, out)) << bad;
-}
-
 TEST(ConstantTime, EqualityIsEquality) {
   using openai::equal_in_constant_time;
   EXPECT_TRUE(equal_in_constant_time("abc", "abc"));

@@ -44,18 +44,6 @@ constexpr Meaning kMeanings[] = {
     {Cause::kMisuse, Code::kInternal, "the call breaks a rule of the private client"},
 };
 
-std::string links_of(const RuntimeError& error) {
-  constexpr std::size_t kMostText = 300;
-  constexpr std::size_t kMostLinks = 6;
-  std::string out;
-  for (std::size_t i = 0; i < std::min(error.chain.size(), kMostLinks); ++i) {
-    const RuntimeError::Link& link = error.chain[i];
-    out += fmt::format("{}{} {}: {}", i > 0 ? "; " : "", link.domain, link.code,
-                       shortened(link.text, kMostText));
-  }
-  return out;
-}
-
 Cause cause_of(const RuntimeError& error) {
   for (const Sign& sign : kSigns)
     for (const RuntimeError::Link& link : error.chain)
@@ -72,7 +60,7 @@ MappedError map_error(const RuntimeError& error, std::string_view subject,
   const Cause cause = cause_of(error);
   const auto* meaning = std::ranges::find(kMeanings, cause, &Meaning::cause);
   return {cause, Status(meaning->code, fmt::format("[{}] {}: {} ({})", subject, action,
-                                                   meaning->what, links_of(error)))};
+                                                   meaning->what, describe(error)))};
 }
 
 }  // namespace anemone::exec::ane_direct

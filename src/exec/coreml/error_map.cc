@@ -2,10 +2,10 @@
 #include "exec/coreml/error_map.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <span>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/escape.h"
 
@@ -96,36 +96,17 @@ constexpr Meaning kMeanings[] = {
      "report it as a mistake of anemone", false, false, false},
 };
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 Cause cause_of(const RuntimeError& error) {
   for (const Sign& sign : kSigns)
     for (const RuntimeError::Link& link : error.chain)
       if ((sign.domain.empty() || sign.domain == link.domain) &&
           (!sign.code || *sign.code == link.code) &&
-          (sign.text.empty() || lower(link.text).find(sign.text) != std::string::npos))
+          (sign.text.empty() || ascii_lower(link.text).find(sign.text) != std::string::npos))
         return sign.cause;
   return Cause::kUnknown;
 }
 
 }  // namespace
-
-std::string describe(const RuntimeError& error) {
-  constexpr std::size_t kMostText = 300;
-  constexpr std::size_t kMostLinks = 6;
-  std::string out;
-  for (std::size_t i = 0; i < std::min(error.chain.size(), kMostLinks); ++i) {
-    const RuntimeError::Link& link = error.chain[i];
-    out += fmt::format("{}{} {}: {}", i > 0 ? "; " : "", link.domain, link.code,
-                       shortened(link.text, kMostText));
-  }
-  return out;
-}
 
 MappedError map_error(const RuntimeError& error, std::string_view subject,
                       std::string_view action) {

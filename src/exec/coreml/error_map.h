@@ -39,10 +39,6 @@ struct MappedError {
 // `subject` is the package, `action` what was tried: "cannot load function decode".
 MappedError map_error(const RuntimeError& error, std::string_view subject, std::string_view action);
 
-// All links as one line, "com.apple.CoreML 0: ...; NSPOSIXErrorDomain 28: ...", each cut to a
-// length that a terminal shows.
-std::string describe(const RuntimeError& error);
-
 // Domains of errors that do not come from Core ML itself.
 inline constexpr std::string_view kExceptionDomain = "NSException";  // thrown by a call
 inline constexpr std::string_view kMisuseDomain = "anemone.misuse";  // a rule of runtime.h

@@ -16,7 +16,6 @@
 namespace anemone::exec::coreml {
 namespace {
 
-constexpr std::uint64_t kMaxBytes = 64 << 20;
 constexpr std::array kDevices = {Device::kNeuralEngine, Device::kGpu, Device::kCpu,
                                  Device::kUnknown};
 
@@ -118,25 +117,6 @@ Result<std::optional<PlannedFunction>> function_of(const Json& json, const std::
   return std::optional(std::move(out));
 }
 
-Result<PlanFile> plan_file_of(const Json& json, const std::string& subject) {
-  const Json* results = json_member(json, "results");
-  const Json* format = json_member(json, "format");
-  if (results == nullptr || !results->is_array() || format == nullptr || *format != 1)
-    return parse_error("[{}] expected results of a Mac of format 1, got another file", subject);
-  PlanFile out;
-  ANEMONE_ASSIGN_OR_RETURN(out.system, text_of(json, "system", subject));
-  ANEMONE_ASSIGN_OR_RETURN(out.model, text_of(json, "model", subject));
-  ANEMONE_ASSIGN_OR_RETURN(const auto anemone, json_string(json, "anemone", subject));
-  out.anemone = anemone.value_or("");
-  std::set<std::pair<std::string, std::string>> known;
-  for (const Json& result : *results) {
-    ANEMONE_ASSIGN_OR_RETURN(auto function, function_of(result, subject));
-    if (function && known.emplace(function->package, function->function).second)
-      out.functions.push_back(*std::move(function));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string_view device_name(Device device) {
@@ -169,14 +149,23 @@ std::string plan_text(const PlanFile& file) {
   return dump_json(json, 1) + "\n";
 }
 
-Result<PlanFile> read_plan_file(const std::string& path) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, read_json_file(path, {.max_file_bytes = kMaxBytes}));
-  return plan_file_of(json, path);
-}
-
-Result<PlanFile> parse_plan_file(std::string_view text, const std::string& subject) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(text, subject));
-  return plan_file_of(json, subject);
+Result<PlanFile> parse_plan_file(const Json& json, const std::string& subject) {
+  const Json* results = json_member(json, "results");
+  const Json* format = json_member(json, "format");
+  if (results == nullptr || !results->is_array() || format == nullptr || *format != 1)
+    return parse_error("[{}] expected results of a Mac of format 1, got another file", subject);
+  PlanFile out;
+  ANEMONE_ASSIGN_OR_RETURN(out.system, text_of(json, "system", subject));
+  ANEMONE_ASSIGN_OR_RETURN(out.model, text_of(json, "model", subject));
+  ANEMONE_ASSIGN_OR_RETURN(const auto anemone, json_string(json, "anemone", subject));
+  out.anemone = anemone.value_or("");
+  std::set<std::pair<std::string, std::string>> known;
+  for (const Json& result : *results) {
+    ANEMONE_ASSIGN_OR_RETURN(auto function, function_of(result, subject));
+    if (function && known.emplace(function->package, function->function).second)
+      out.functions.push_back(*std::move(function));
+  }
+  return out;
 }
 
 }  // namespace anemone::exec::coreml

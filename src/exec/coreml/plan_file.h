@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "exec/coreml/runtime.h"
 
 namespace anemone::exec::coreml {
@@ -38,12 +39,10 @@ std::string_view device_name(Device device);  // "ane", "gpu", "cpu", "unknown"
 // JSON text, with a line end.
 std::string plan_text(const PlanFile& file);
 
-// Reads at most 64 MiB. Results that neither list operations nor say an error, as those of probes,
+// Reads such a file. Results that neither list operations nor say an error, as those of probes,
 // are left out; of several for one function the first counts. kParseError with the place for a
 // file of another kind, for operations without a name or a type, for unknown devices, and for costs
-// outside of 0 to 1.
-Result<PlanFile> read_plan_file(const std::string& path);
-// The same of a text in memory. `subject` starts each error.
-Result<PlanFile> parse_plan_file(std::string_view text, const std::string& subject);
+// outside of 0 to 1. `subject` starts each error.
+Result<PlanFile> parse_plan_file(const Json& json, const std::string& subject);
 
 }  // namespace anemone::exec::coreml

@@ -12,12 +12,6 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c = lower(c);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 }  // namespace
 
 bool is_address(std::string_view host) {
@@ -85,23 +79,6 @@ std::string_view reason_phrase(int status) {
     default:
       return "Error";
   }
-}
-
-bool percent_decode(std::string_view text, std::string& out) {
-  out.clear();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return false;
-    const int high = hex_value(text[i + 1]);
-    const int low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0) return false;
-    out += static_cast<char>(high << 4 | low);
-    i += 2;
-  }
-  return true;
 }
 
 }  // namespace anemone::serve

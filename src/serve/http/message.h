@@ -46,9 +46,6 @@ struct HttpResponse {
 // "Not Found"; "Error" for a status that is not used here.
 std::string_view reason_phrase(int status);
 
-// %41 as A. False when a % is not followed by two hex digits.
-bool percent_decode(std::string_view text, std::string& out);
-
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
 // An address of IPv4 or IPv6 in numbers.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/version.h"
@@ -61,16 +62,16 @@ HttpResponse get_models(const Backend* backend, GetCall call) {
 }
 
 HttpResponse get_model(const Backend* backend, GetCall call) {
-  std::string name;
-  if (!percent_decode(call.parameter, name))
+  const auto name = percent_decode(call.parameter);
+  if (!name)
     return error_response(http_error(400, "[path] expected % and two hex digits"),
                           std::move(call.headers));
   const auto names = backend->model_names();
-  if (std::ranges::find(names, name) == names.end())
+  if (std::ranges::find(names, *name) == names.end())
     return error_response(api_error(not_found("[model] expected a model of this server, got \"{}\"",
-                                              shortened(name, 200))),
+                                              shortened(*name, 200))),
                           std::move(call.headers));
-  return json_response(model_json(name, call.created), std::move(call.headers));
+  return json_response(model_json(*name, call.created), std::move(call.headers));
 }
 
 }  // namespace anemone::serve::openai
