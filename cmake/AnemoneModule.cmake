@@ -26,7 +26,7 @@ function(anemone_test name)
     target_link_libraries(${name} PRIVATE anemone::${dep})
   endforeach()
   target_link_libraries(${name} PRIVATE anemone_options anemone_test_main ${ARG_LIBS})
-  # Most compile for longer than they run, and run in the libraries, which are optimised.
+  # Most compile for longer than they run. OPTIMISED: those whose own code, or what it expands of the headers, takes the time.
   target_compile_options(${name} PRIVATE $<IF:$<BOOL:${ARG_OPTIMISED}>,-O1,-O0>)
   target_compile_definitions(${name} PRIVATE ANEMONE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
