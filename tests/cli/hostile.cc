@@ -25,7 +25,7 @@ using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kTimeLimit{10};
+constexpr auto kTimeLimit = std::chrono::seconds(testing::kIsSanitized ? 60 : 10);
 constexpr std::uint64_t kMemoryLimit = 1'000'000'000;
 
 // What the cases of this process needed, printed at its end.
@@ -81,8 +81,8 @@ Outcome run_limited(const std::vector<std::string>& words) {
   rusage usage = {};
   while (::wait4(pid, &status, WNOHANG, &usage) == 0) {
     if (Clock::now() - start > kTimeLimit) {
-      ADD_FAILURE() << "still running after ten seconds: "
-                    << fmt::format("{}", fmt::join(words, " "));
+      ADD_FAILURE() << "still running after " << kTimeLimit.count()
+                    << " s: " << fmt::format("{}", fmt::join(words, " "));
       ::kill(pid, SIGKILL);
       ::wait4(pid, &status, 0, &usage);
       break;

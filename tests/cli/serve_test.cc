@@ -304,8 +304,11 @@ TEST_F(ServeCommand, EndsWithinTenSecondsWhateverRuns) {
   ASSERT_NE(server.port(), 0);
   // Answers that do not end, a body that does not come, and a header that does not.
   std::list<HttpClient> clients;
-  for (int i = 0; i < 32; ++i)
-    ASSERT_TRUE(clients.emplace_back(server.port()).send(endless_request(/*is_stream=*/i == 31)));
+  // Sanitizers make each step several times as long, and each answer takes part in it.
+  const int answers = testing::kIsSanitized ? 4 : 32;
+  for (int i = 1; i <= answers; ++i)
+    ASSERT_TRUE(
+        clients.emplace_back(server.port()).send(endless_request(/*is_stream=*/i == answers)));
   ASSERT_TRUE(clients.back().wait_for("text_completion"));
   ASSERT_TRUE(clients.emplace_back(server.port()).send(long_request().substr(0, 150)));
   ASSERT_TRUE(clients.emplace_back(server.port()).send("POST"));
