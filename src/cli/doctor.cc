@@ -171,7 +171,7 @@ class Doctor {
       if (value != nullptr)
         rows_.push_back({"environment", fmt::format("{}={}", name, escaped(value))});
     }
-    for (const Variable& variable : anemone_variables()) {
+    for (const EnvironmentVariable& variable : anemone_variables()) {
       // Seen by whoever the report is sent to.
       const std::string value = variable.name == "ANEMONE_API_KEY" ? "(a key)" : variable.value;
       json[variable.name] = value;

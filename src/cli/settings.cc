@@ -128,8 +128,8 @@ std::string named_settings_path(const CLI::App& line) {
 
 }  // namespace
 
-std::vector<Variable> anemone_variables() {
-  std::vector<Variable> variables;
+std::vector<EnvironmentVariable> anemone_variables() {
+  std::vector<EnvironmentVariable> variables;
   for (char** at = environ; *at != nullptr; ++at) {
     const std::string_view entry = *at;
     const std::size_t equals = entry.find('=');
@@ -137,7 +137,7 @@ std::vector<Variable> anemone_variables() {
     variables.push_back(
         {std::string(entry.substr(0, equals)), std::string(entry.substr(equals + 1))});
   }
-  std::ranges::sort(variables, {}, &Variable::name);
+  std::ranges::sort(variables, {}, &EnvironmentVariable::name);
   return variables;
 }
 
@@ -152,7 +152,7 @@ std::string default_settings_path() {
 
 Result<Settings> Settings::read(const CLI::App& line) {
   Settings settings;
-  for (Variable& variable : anemone_variables())
+  for (EnvironmentVariable& variable : anemone_variables())
     settings.variables_.emplace(std::move(variable.name), std::move(variable.value));
   settings.path_ = named_settings_path(line);
   if (settings.path_.empty()) {

@@ -17,11 +17,11 @@
 namespace anemone::cli {
 
 // A variable of the environment that begins with ANEMONE_.
-struct Variable {
+struct EnvironmentVariable {
   std::string name;
   std::string value;
 };
-std::vector<Variable> anemone_variables();
+std::vector<EnvironmentVariable> anemone_variables();
 
 // Where the settings file is looked for when neither --config nor ANEMONE_CONFIG names one:
 // anemone/config.toml in XDG_CONFIG_HOME or ~/.config. Empty without a home.
