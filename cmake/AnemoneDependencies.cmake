@@ -12,6 +12,7 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 if(ANEMONE_BUILD_CLI)
   find_package(CLI11 REQUIRED)
+  pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
   # Line editing with a history in a chat; without it lines are read as the terminal gives them.
   pkg_check_modules(LIBEDIT IMPORTED_TARGET libedit)
   # Pictures for `anemone predict`, which refuses them without it.

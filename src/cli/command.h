@@ -12,6 +12,7 @@
 #include <string>
 
 #include "api/executors.h"
+#include "cli/settings.h"
 
 namespace anemone::cli {
 
@@ -26,6 +27,8 @@ struct Context {
   // The subcommand sets this when the user names it; main runs it after all flags are read. It does
   // not throw.
   std::function<Status()> action;
+  // What stands in the environment and in the settings file; `doctor` shows it.
+  Settings settings;
   // The options whose value is a text, which may be empty. Every other one names something (a file,
   // a key, an address, a function, a number), and main refuses an empty value for it: what
   // `--api-key-file "$UNSET"` gives must not count as a flag that was not there.

@@ -23,14 +23,25 @@
 #include "cli/inspect.h"
 #include "cli/model_folder.h"
 #include "cli/output.h"
+#include "cli/settings.h"
 #include "cli/smoke_test.h"
 #include "engine/model/model.h"
 
 namespace anemone::cli {
 namespace {
 
-// Read by anemone or by its tests.
-constexpr const char* kVariables[] = {"ANEMONE_CACHE", "ANEMONE_SHARED", "XDG_CACHE_HOME", "HOME"};
+constexpr const char* kVariables[] = {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "HOME"};
+
+// Those that set no flag.
+struct OwnVariable {
+  std::string_view name;
+  std::string_view meaning;
+};
+constexpr OwnVariable kOwnVariables[] = {
+    {"ANEMONE_API_KEY", "the key of serve"},           {"ANEMONE_CACHE", "the folder of the cache"},
+    {"ANEMONE_CONFIG", "the settings file"},           {"ANEMONE_LOG", "what is logged"},
+    {"ANEMONE_PROGRESS", "whether progress is shown"}, {"ANEMONE_SHARED", "data of the tests"},
+};
 
 struct DoctorFlags {
   std::optional<std::string> artifact;
@@ -40,10 +51,12 @@ struct DoctorFlags {
 // Gathers what is printed as rows and as JSON, and what is wrong.
 class Doctor {
  public:
-  explicit Doctor(const Context& context)
-      : threads_(context.threads > 0 ? context.threads : default_thread_count()),
+  Doctor(const CLI::App& app, const Context& context)
+      : app_(app),
+        threads_(context.threads > 0 ? context.threads : default_thread_count()),
         executor_(context.executor()),
-        machine_(describe_machine()) {}
+        machine_(describe_machine()),
+        settings_(context.settings) {}
 
   void examine(const std::optional<std::string>& artifact) {
     system();
@@ -51,6 +64,7 @@ class Doctor {
     cache();
     executors();
     environment();
+    settings();
     if (artifact) check_artifact(*artifact);
     json_["problems"] = problems_;
     json_["ok"] = problems_.empty();
@@ -157,6 +171,38 @@ class Doctor {
       if (value != nullptr)
         rows_.push_back({"environment", fmt::format("{}={}", name, escaped(value))});
     }
+    for (const EnvironmentVariable& variable : anemone_variables()) {
+      // Seen by whoever the report is sent to.
+      const std::string value = variable.name == "ANEMONE_API_KEY" ? "(a key)" : variable.value;
+      json[variable.name] = value;
+      rows_.push_back({"environment", fmt::format("{}={}: {}", escaped(variable.name),
+                                                  escaped(value), meaning_of(variable.name))});
+    }
+  }
+
+  std::string meaning_of(const std::string& variable) const {
+    for (const OwnVariable& own : kOwnVariables)
+      if (variable == own.name) return std::string(own.meaning);
+    const std::string flag = flag_of_variable(app_, variable);
+    return flag.empty() ? "sets nothing: no flag has this name" : flag;
+  }
+
+  void settings() {
+    Json& json = json_["settings"] = Json::object();
+    json["file"] = settings_.path().empty() ? Json() : Json(settings_.path());
+    Json& values = json["values"] = Json::object();
+    rows_.push_back({"settings", settings_.path().empty()
+                                     ? fmt::format("no file ({} would be read)",
+                                                   escaped(default_settings_path()))
+                                     : escaped(settings_.path())});
+    for (const auto& [command, flags] : settings_.tables())
+      for (const auto& [flag, value] : flags) {
+        const std::string name = command.empty() ? flag : command + "." + flag;
+        values[name] = value.texts;
+        rows_.push_back(
+            {"", fmt::format("{} = {}", name,
+                             escaped(fmt::format("{}", fmt::join(value.texts, ", "))))});
+      }
   }
 
   void check_artifact(const std::string& path) {
@@ -194,17 +240,19 @@ class Doctor {
     problems_.push_back(status.message());
   }
 
+  const CLI::App& app_;
   const int threads_;
   const api::ExecutorOptions executor_;
   const Machine machine_;
+  const Settings& settings_;
   std::string cache_;
   std::vector<std::vector<std::string>> rows_;
   Json json_ = Json::object();
   std::vector<std::string> problems_;
 };
 
-Status run_doctor(const DoctorFlags& flags, const Context& context) {
-  Doctor doctor(context);
+Status run_doctor(const DoctorFlags& flags, const CLI::App& app, const Context& context) {
+  Doctor doctor(app, context);
   doctor.examine(flags.artifact);
   ANEMONE_RETURN_IF_ERROR(flags.is_json ? print_json(doctor.json(), 2)
                                         : print_report(doctor.text()));
@@ -227,8 +275,8 @@ void add_doctor_command(CLI::App& app, Context& context) {
       "Examples:\n"
       "  anemone doctor\n"
       "  anemone doctor model.anemone --json");
-  command->callback([flags, &context] {
-    context.action = [flags, &context] { return run_doctor(*flags, context); };
+  command->callback([flags, &app, &context] {
+    context.action = [flags, &app, &context] { return run_doctor(*flags, app, context); };
   });
 }
 

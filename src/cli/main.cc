@@ -20,6 +20,7 @@
 #include "cli/model_path.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
+#include "cli/settings.h"
 #include "cli/usage.h"
 
 namespace anemone::cli {
@@ -57,13 +58,11 @@ Status check_no_empty_values(const CLI::App& app, const Context& context) {
   return {};
 }
 
-int run(int argc, char** argv) {
-  Context context;
-  CLI::App app(
+// The flags and commands of the executable. Both arguments outlive what is read with the app.
+void describe(CLI::App& app, Context& context) {
+  app.description(
       "Compiles language models to Core ML packages for the Apple Neural Engine, and runs them on "
-      "any "
-      "machine.",
-      "anemone");
+      "any machine.");
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("-V,--version", "anemone " + std::string(version()), "Print the version");
   app.add_option("-t,--threads", context.threads,
@@ -91,6 +90,9 @@ int run(int argc, char** argv) {
   app.add_flag_callback(
       "-y,--yes", [] { set_downloads_without_question(true); },
       "Download a model of the hub that is not here without a question");
+  app.add_option("--config",
+                 "Settings file with values of flags (default:\n~/.config/anemone/config.toml, if "
+                 "there is one)");
   app.add_flag("--verbose", context.verbose, "Log what happens to stderr");
   app.footer("Help on one command: anemone COMMAND --help");
   app.fallthrough();
@@ -98,7 +100,49 @@ int run(int argc, char** argv) {
   for (const auto add : kCommands) add(app, context);
   add_help_commands(app, context);
   add_generated_text_commands(app, context);
+}
 
+// Commands that tell of anemone, and must do so whatever stands in the settings.
+bool is_about_itself(const CLI::App& command) {
+  constexpr std::string_view kNames[] = {"help", "version", "completions", "man"};
+  return std::ranges::find(kNames, command.get_name()) != std::end(kNames);
+}
+
+// Whether anything but the command line may set a flag. Most calls need no second reading.
+bool may_have_settings(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]).starts_with("--config")) return true;
+  return !anemone_variables().empty() || ::access(default_settings_path().c_str(), F_OK) == 0;
+}
+
+// Gives the app the values of flags that the command line does not give. Which it gives is known
+// when another app has read it; what is wrong with the line is said by the one that counts.
+Result<Settings> add_settings(int argc, char** argv, CLI::App& app) {
+  Context unused;
+  CLI::App line("", "anemone");
+  describe(line, unused);
+  try {
+    line.parse(argc, argv);
+  } catch (const CLI::Success&) {
+    return Settings();
+  } catch (const CLI::ParseError&) {
+  }
+  if (line.get_subcommands().empty() || is_about_itself(*line.get_subcommands().front()))
+    return Settings();
+  ANEMONE_ASSIGN_OR_RETURN(Settings settings, Settings::read(line));
+  ANEMONE_RETURN_IF_ERROR(settings.apply(line, app));
+  return settings;
+}
+
+int run(int argc, char** argv) {
+  Context context;
+  CLI::App app("", "anemone");
+  describe(app, context);
+  if (may_have_settings(argc, argv)) {
+    auto settings = add_settings(argc, argv, app);
+    if (!settings.ok()) return fail(settings.status());
+    context.settings = *std::move(settings);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -106,7 +150,9 @@ int run(int argc, char** argv) {
     const int code = app.exit(success);
     return std::fflush(stdout) == 0 ? code : 0;
   } catch (const CLI::ParseError& error) {
-    return fail(usage_error(app, error));
+    const Status status = usage_error(app, error);
+    return fail(
+        Status(status.code(), context.settings.with_origins(std::string(status.message()))));
   }
   if (const Status status = check_no_empty_values(app, context); !status.ok()) return fail(status);
   // Somebody who does not know the commands yet.

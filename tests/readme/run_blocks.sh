@@ -13,7 +13,8 @@ trap 'rm -rf "$work"' EXIT
 
 # Nothing of the machine's environment has a part in what a block does, least of all a proxy between
 # this machine and itself.
-unset NO_COLOR COLUMNS ANEMONE_CACHE XDG_CACHE_HOME HF_HOME
+unset NO_COLOR COLUMNS XDG_CACHE_HOME XDG_CONFIG_HOME HF_HOME
+for variable in $(env | sed -n 's/^\(ANEMONE_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
 export no_proxy=127.0.0.1
 
 mkdir "$work/bin" "$work/tree" "$work/tree/build" "$work/blocks" "$work/home"

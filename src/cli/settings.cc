@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/settings.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+
+#include "base/ascii.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/escape.h"
+#include "base/file.h"
+#include "cli/help.h"
+#include "cli/usage.h"
+
+extern char** environ;
+
+namespace anemone::cli {
+namespace {
+
+constexpr std::string_view kPrefix = "ANEMONE_";
+constexpr std::uint64_t kMaxBytes = 1 << 20;
+
+// Flags of one command line are not set for others; a key stands in ANEMONE_API_KEY, which `serve`
+// reads itself, or in a file that others cannot read.
+bool can_be_set(const CLI::Option& option) {
+  if (option.get_lnames().empty()) return false;
+  const std::string& name = option.get_lnames().front();
+  return name != "help" && name != "version" && name != "config" && name != "api-key";
+}
+
+// MAX_NEW of max-new, CACHE_PRUNE of cache.prune.
+std::string variable_part(std::string_view name) {
+  std::string part(name);
+  for (char& c : part)
+    c = c == '-' || c == '.' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return part;
+}
+
+// "cache.prune" for the last of the commands that were chosen.
+std::string path_of(const CLI::App& command) {
+  if (command.get_parent() == nullptr) return "";
+  const std::string above = path_of(*command.get_parent());
+  return above.empty() ? command.get_name() : above + "." + command.get_name();
+}
+
+std::vector<const CLI::App*> children(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+void add_names(const CLI::App& command, std::vector<std::string>& names) {
+  for (const CLI::Option* option : command.get_options())
+    if (can_be_set(*option))
+      names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+}
+
+void add_names_below(const CLI::App& command, std::vector<std::string>& names) {
+  for (const CLI::App* child : children(command)) {
+    add_names(*child, names);
+    add_names_below(*child, names);
+  }
+}
+
+// The long names of the flags that a table of the command may hold: its own, those of the commands
+// below it and those above.
+std::vector<std::string> names_for(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent())
+    add_names(*app, names);
+  add_names_below(command, names);
+  return names;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
+  const std::string other = meant(word, names);
+  return other.empty() ? "" : fmt::format(": did you mean {}?", other);
+}
+
+const CLI::App* child_named(const CLI::App& app, std::string_view name) {
+  for (const CLI::App* child : children(app))
+    if (child->get_name() == name) return child;
+  return nullptr;
+}
+
+Status check_tables(const CLI::App& app, const SettingTables& tables, std::string_view path) {
+  for (const auto& [table, flags] : tables) {
+    const CLI::App* command = &app;
+    std::string_view rest = table;
+    while (!rest.empty()) {
+      const std::string_view name = rest.substr(0, rest.find('.'));
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+      const CLI::App* child = child_named(*command, name);
+      if (child == nullptr) {
+        std::vector<std::string> names;
+        for (const CLI::App* each : commands_of(*command)) names.push_back(each->get_name());
+        return invalid_argument("[{}] expected [{}] to be a command{}", path, shortened(table, 60),
+                                did_you_mean(name, names));
+      }
+      command = child;
+    }
+    const std::vector<std::string> names = names_for(*command);
+    for (const auto& [flag, value] : flags)
+      if (std::ranges::find(names, flag) == names.end())
+        return invalid_argument("[{}] expected a flag{}, got {}{}", path,
+                                table.empty() ? "" : " of " + table, shortened(flag, 60),
+                                did_you_mean(flag, names));
+  }
+  return {};
+}
+
+std::optional<bool> boolean_of(std::string_view text) {
+  const std::string word = ascii_lower(text);
+  if (word == "1" || word == "true" || word == "yes" || word == "on") return true;
+  if (word == "0" || word == "false" || word == "no" || word == "off") return false;
+  return std::nullopt;
+}
+
+std::string named_settings_path(const CLI::App& line) {
+  const CLI::Option* option = line.get_option_no_throw("--config");
+  if (option != nullptr && option->count() > 0) return option->results().back();
+  return environment_variable("ANEMONE_CONFIG").value_or("");
+}
+
+}  // namespace
+
+std::vector<EnvironmentVariable> anemone_variables() {
+  std::vector<EnvironmentVariable> variables;
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string_view entry = *at;
+    const std::size_t equals = entry.find('=');
+    if (!entry.starts_with(kPrefix) || equals == entry.npos || equals + 1 == entry.size()) continue;
+    variables.push_back(
+        {std::string(entry.substr(0, equals)), std::string(entry.substr(equals + 1))});
+  }
+  std::ranges::sort(variables, {}, &EnvironmentVariable::name);
+  return variables;
+}
+
+std::string default_settings_path() {
+  std::string folder;
+  if (auto named = environment_variable("XDG_CONFIG_HOME"))
+    folder = *named;
+  else if (const auto home = environment_variable("HOME"))
+    folder = *home + "/.config";
+  return folder.empty() ? "" : folder + "/anemone/config.toml";
+}
+
+Result<Settings> Settings::read(const CLI::App& line) {
+  Settings settings;
+  for (EnvironmentVariable& variable : anemone_variables())
+    settings.variables_.emplace(std::move(variable.name), std::move(variable.value));
+  settings.path_ = named_settings_path(line);
+  if (settings.path_.empty()) {
+    settings.path_ = default_settings_path();
+    std::error_code error;
+    // A folder without permission is somebody else's home.
+    if (settings.path_.empty() || !std::filesystem::is_regular_file(settings.path_, error))
+      settings.path_.clear();
+  }
+  if (settings.path_.empty()) return settings;
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(settings.path_, kMaxBytes));
+  ANEMONE_ASSIGN_OR_RETURN(settings.tables_, parse_settings(text, settings.path_));
+  ANEMONE_RETURN_IF_ERROR(check_tables(line, settings.tables_, settings.path_));
+  return settings;
+}
+
+bool Settings::find(const std::vector<std::string>& command, const std::string& flag,
+                    Found& out) const {
+  const std::string& last = command.back();
+  std::vector<std::string> names = {std::string(kPrefix) + variable_part(flag)};
+  if (!last.empty())
+    names.insert(names.begin(),
+                 fmt::format("{}{}_{}", kPrefix, variable_part(last), variable_part(flag)));
+  for (const std::string& name : names) {
+    const auto variable = variables_.find(name);
+    if (variable == variables_.end()) continue;
+    out = {{.texts = {variable->second}, .is_boolean = false}, name};
+    return true;
+  }
+  for (auto path = command.rbegin(); path != command.rend(); ++path) {
+    const auto table = tables_.find(*path);
+    if (table == tables_.end()) continue;
+    const auto value = table->second.find(flag);
+    if (value == table->second.end()) continue;
+    out = {value->second,
+           fmt::format("{}{}{} in {}", *path, path->empty() ? "" : ".", flag, path_)};
+    return true;
+  }
+  return false;
+}
+
+Status Settings::set(const CLI::Option& given, CLI::Option& option, const Found& found) {
+  const bool has_value = option.get_items_expected_max() > 0;
+  for (const std::string& text : found.value.texts) {
+    const std::optional<bool> boolean = boolean_of(text);
+    if (!has_value && (!boolean || found.value.texts.size() > 1))
+      return invalid_argument("[{}] expected true or false, got {}", found.origin,
+                              shortened(text, 60));
+    if (has_value && found.value.is_boolean)
+      return invalid_argument("[{}] expected a value, got {}", found.origin, text);
+    if (has_value || *boolean) option.add_result(has_value ? text : "true");
+  }
+  if (option.get_items_expected_max() > 0 &&
+      static_cast<std::size_t>(option.get_items_expected_max()) < found.value.texts.size())
+    return invalid_argument("[{}] expected one value, got {}", found.origin,
+                            found.value.texts.size());
+  origins_[given.get_name()] = found.origin;
+  return {};
+}
+
+Status Settings::apply(const CLI::App& line, CLI::App& app) {
+  std::vector<std::string> command = {""};
+  const CLI::App* given = &line;
+  CLI::App* target = &app;
+  std::vector<std::pair<const CLI::App*, CLI::App*>> chosen = {{given, target}};
+  while (!given->get_subcommands().empty()) {
+    given = given->get_subcommands().front();
+    target = target->get_subcommand(given->get_name());
+    chosen.emplace_back(given, target);
+    command.push_back(path_of(*given));
+  }
+  for (const auto& [from, to] : chosen) {
+    const auto options = from->get_options();
+    const auto targets = to->get_options();
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      const CLI::Option& option = *options[i];
+      const auto excluded = option.get_excludes();
+      if (!can_be_set(option) || option.count() > 0 ||
+          std::ranges::any_of(excluded,
+                              [](const CLI::Option* other) { return other->count() > 0; }))
+        continue;
+      Found found;
+      for (const std::string& name : option.get_lnames()) {
+        if (!find(command, name, found)) continue;
+        ANEMONE_RETURN_IF_ERROR(set(option, *targets[i], found));
+        break;
+      }
+    }
+  }
+  return {};
+}
+
+std::string Settings::with_origins(std::string message) const {
+  for (const auto& [name, origin] : origins_) {
+    const std::string flag = fmt::format("[{}]", name);
+    if (message.starts_with(flag)) return message.replace(0, flag.size(), "[" + origin + "]");
+  }
+  return message;
+}
+
+std::string flag_of_variable(const CLI::App& app, const std::string& variable) {
+  const std::string path = path_of(app);
+  const std::string begin =
+      path.empty() ? std::string(kPrefix) : fmt::format("{}{}_", kPrefix, variable_part(path));
+  if (variable.starts_with(begin))
+    for (const std::string& flag : names_for(app))
+      if (variable == begin + variable_part(flag))
+        return path.empty() ? "--" + flag : fmt::format("--{} of {}", flag, path);
+  for (const CLI::App* child : children(app))
+    if (std::string found = flag_of_variable(*child, variable); !found.empty()) return found;
+  return "";
+}
+
+}  // namespace anemone::cli

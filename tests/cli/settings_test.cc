@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of flags from the environment and from the settings file.
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/settings_file.h"
+#include "tests/cli/process.h"
+
+namespace anemone::cli {
+namespace {
+
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+
+TEST(SettingsFile, HasFlagsOfAllAndOfOneCommand) {
+  const auto tables = parse_settings(
+      "threads = 4\n[run]\nmax_new = 5 # tokens\nstop = [\"a\", 'b']\ntemperature = 0.7\ngreedy = "
+      "true\n"
+      "[cache.prune]\nmax-size = \"20gb\"\n",
+      "f");
+  ASSERT_TRUE(tables.ok()) << tables.status().message();
+  EXPECT_EQ(tables->at("").at("threads").texts, std::vector<std::string>{"4"});
+  const auto& run = tables->at("run");
+  EXPECT_EQ(run.at("max-new").texts, std::vector<std::string>{"5"});
+  EXPECT_EQ(run.at("stop").texts, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(run.at("temperature").texts, std::vector<std::string>{"0.7"});
+  EXPECT_TRUE(run.at("greedy").is_boolean);
+  EXPECT_EQ(tables->at("cache.prune").at("max-size").texts, std::vector<std::string>{"20gb"});
+}
+
+TEST(SettingsFile, SaysWhereItIsWrong) {
+  struct Case {
+    const char* text;
+    const char* part;
+  };
+  for (const Case& c : {Case{"a = 1\nb 2\n", "[f] line 2: expected TOML"},
+                        {"a = 1\na = 2\n", "[f] line 2: expected TOML"},
+                        {"max-new = 1\nmax_new = 2\n", "[max-new] expected the flag once"},
+                        {"\nday = 2020-01-01\n", "[f] line 2: [day] expected a text"},
+                        {"a = [[1]]\n", "[a] expected a text"},
+                        {"a = [true]\n", "got a boolean"},
+                        {"a = inf\n", "expected a finite number"},
+                        {"a = \"x\\u0000y\"\n", "without a zero byte"}}) {
+    const auto tables = parse_settings(c.text, "f");
+    ASSERT_FALSE(tables.ok()) << c.text;
+    EXPECT_EQ(tables.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(tables.status().message().find(c.part), std::string::npos)
+        << tables.status().message();
+  }
+}
+
+class SettingsOfCommands : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("ANEMONE_CACHE", folder_.file("cache").c_str(), 1);
+    ::setenv("XDG_CONFIG_HOME", folder_.file("config").c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("ANEMONE_CACHE");
+    ::unsetenv("XDG_CONFIG_HOME");
+  }
+  void write(const std::string& text) const {
+    std::filesystem::create_directories(folder_.file("config/anemone"));
+    ASSERT_TRUE(write_file(file(), text).ok());
+  }
+  std::string file() const { return folder_.file("config/anemone/config.toml"); }
+
+  // The threads that doctor uses.
+  Json threads(const std::string& variables, const std::string& flags = "") const {
+    const Outcome outcome = run_in("", variables + " ", "doctor --json " + flags);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto json = parse_json(outcome.out, "report");
+    return json.ok() ? (*json)["threads"] : Json();
+  }
+  static void expect_refused(const Outcome& outcome, const std::string& error) {
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_EQ(outcome.err, "anemone: " + error + "\n");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(SettingsOfCommands, TheNearestCounts) {
+  write("threads = 3\n");
+  EXPECT_EQ(threads(""), 3);
+  write("threads = 3\n[doctor]\nthreads = 4\n");
+  EXPECT_EQ(threads(""), 4);
+  EXPECT_EQ(threads("ANEMONE_THREADS="), 4);
+  EXPECT_EQ(threads("ANEMONE_THREADS=5"), 5);
+  EXPECT_EQ(threads("ANEMONE_THREADS=5 ANEMONE_DOCTOR_THREADS=6"), 6);
+  EXPECT_EQ(threads("ANEMONE_THREADS=5 ANEMONE_RUN_THREADS=6"), 5);
+  EXPECT_EQ(threads("ANEMONE_THREADS=5 ANEMONE_DOCTOR_THREADS=6", "-t 7"), 7);
+  const std::string other = folder_.file("other.toml");
+  ASSERT_TRUE(write_file(other, "threads = 8\n").ok());
+  EXPECT_EQ(threads("", "--config '" + other + "'"), 8);
+  EXPECT_EQ(threads("ANEMONE_CONFIG='" + other + "'"), 8);
+}
+
+TEST_F(SettingsOfCommands, FlagsWithoutValueAreSwitched) {
+  const auto is_json = [](const std::string& variables) {
+    const Outcome outcome = run_in("", variables + " ", "doctor");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out.starts_with("{");
+  };
+  EXPECT_TRUE(is_json("ANEMONE_JSON=yes"));
+  EXPECT_FALSE(is_json("ANEMONE_JSON=0"));
+  EXPECT_FALSE(is_json("ANEMONE_JSON=1 ANEMONE_DOCTOR_JSON=off"));
+  expect_refused(run_in("", "ANEMONE_JSON=maybe ", "doctor"),
+                 "[ANEMONE_JSON] expected true or false, got maybe");
+}
+
+TEST_F(SettingsOfCommands, RequiredFlagsAreThereAndLinesGoBeforeWhatTheyExclude) {
+  const std::string checkpoint = source_path("tests/compiler/data/tiny/qwen2");
+  const std::string artifact = folder_.file("artifact");
+  const Outcome compiled =
+      run_in("", "ANEMONE_OUTPUT='" + artifact + "' ANEMONE_CONTEXT=64 ", "compile " + checkpoint);
+  EXPECT_EQ(compiled.code, 0) << compiled.err;
+  EXPECT_TRUE(std::filesystem::exists(artifact + "/manifest.json"));
+  write("[run]\ntemperature = 0.5\nraw = true\n");
+  const std::string run = "run '" + artifact + "' --prompt-ids 1,2 --max-new 2 ";
+  EXPECT_EQ(run_anemone(run + "--greedy").code, 0) << run_anemone(run + "--greedy").err;
+}
+
+TEST_F(SettingsOfCommands, ErrorsNameTheOrigin) {
+  expect_refused(run_in("", "ANEMONE_THREADS=0 ", "doctor"),
+                 "[ANEMONE_THREADS] expected 1 to 1024, got 0 (see anemone doctor --help)");
+  write("[doctor]\nthreads = 0\n");
+  expect_refused(
+      run_anemone("doctor"),
+      "[doctor.threads in " + file() + "] expected 1 to 1024, got 0 (see anemone doctor --help)");
+  write("thread = 1\n");
+  expect_refused(run_anemone("doctor"),
+                 "[" + file() + "] expected a flag, got thread: did you mean threads?");
+  write("[doctor]\nport = 1\n");
+  expect_refused(run_anemone("doctor"), "[" + file() + "] expected a flag of doctor, got port");
+  write("[serv]\nport = 1\n");
+  expect_refused(run_anemone("doctor"),
+                 "[" + file() + "] expected [serv] to be a command: did you mean serve?");
+  // A key would be in the reach of everybody who reads the file.
+  write("[serve]\napi-key = \"k\"\n");
+  EXPECT_EQ(run_anemone("doctor").code, 2);
+  // What tells how to mend it does not depend on it.
+  EXPECT_EQ(run_anemone("serve --help").code, 0);
+  EXPECT_EQ(run_anemone("version").code, 0);
+  EXPECT_EQ(run_anemone("doctor --config /nonexistent").err,
+            "anemone: [/nonexistent] cannot open: No such file or directory\n");
+}
+
+TEST_F(SettingsOfCommands, DoctorListsThem) {
+  write("threads = 1\n[run]\nstop = [\"a\", \"b\"]\n");
+  const Outcome outcome = run_in(
+      "", "ANEMONE_RUN_MAX_NEW=9 ANEMONE_TRHEADS=2 ANEMONE_API_KEY=of-the-server ", "doctor");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const std::string& part :
+       {std::string("ANEMONE_RUN_MAX_NEW=9: --max-new of run"),
+        std::string("ANEMONE_TRHEADS=2: sets nothing: no flag has this name"), file(),
+        std::string("threads = 1"), std::string("run.stop = a, b")})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  EXPECT_EQ(outcome.out.find("of-the-server"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace anemone::cli
