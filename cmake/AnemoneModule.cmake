@@ -14,10 +14,11 @@ function(anemone_module name)
   target_link_libraries(anemone_${name} PRIVATE anemone_options ${ARG_LIBS} PUBLIC ${ARG_PUBLIC_LIBS})
 endfunction()
 
-# anemone_test(NAME SOURCES a_test.cc DEPS module... LIBS third::party... [SECONDS n])
+# anemone_test(NAME [OPTIMISED] SOURCES a_test.cc DEPS module... LIBS third::party... [SECONDS n])
 # One gtest binary, registered with ctest as a whole; test data is found under ANEMONE_SOURCE_DIR.
 # SECONDS is about what a long one takes: ctest starts the longest first, so that none is left over for one core
-# at the end of a first run.
+# at the end of a first run. OPTIMISED is for a test that spends its time in its own code or in templates of headers; any
+# other compiles for longer than it runs, so it is compiled without optimisation.
 function(anemone_test name)
   cmake_parse_arguments(ARG "OPTIMISED" "SECONDS" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -26,7 +27,6 @@ function(anemone_test name)
     target_link_libraries(${name} PRIVATE anemone::${dep})
   endforeach()
   target_link_libraries(${name} PRIVATE anemone_options anemone_test_main ${ARG_LIBS})
-  # Most compile for longer than they run. OPTIMISED: those whose own code, or what it expands of the headers, takes the time.
   target_compile_options(${name} PRIVATE $<IF:$<BOOL:${ARG_OPTIMISED}>,-O1,-O0>)
   target_compile_definitions(${name} PRIVATE ANEMONE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})

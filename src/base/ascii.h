@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters and digits of ASCII, whatever the locale is.
+// Functions on ASCII text that do not depend on the locale of the process.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,14 @@
 
 namespace anemone {
 
-// 0 to 15; -1 for what is no hex digit.
+// The value of a hexadecimal digit, 0 to 15; -1 for any other character.
 int hex_value(char c);
 
-// The capital letters A to Z as small ones; other bytes stay.
+// The text with A to Z in lower case; other bytes stay as they are.
 std::string ascii_lower(std::string_view text);
 
-// %41 as A (RFC 3986). nullopt where a % is not followed by two hex digits.
+// Undoes percent-encoding (RFC 3986): "%41" becomes "A". nullopt if a "%" is not followed by two
+// hexadecimal digits.
 std::optional<std::string> percent_decode(std::string_view text);
 
 }  // namespace anemone

@@ -4,6 +4,16 @@
 #include <cstdlib>
 
 namespace anemone {
+namespace {
+
+// XDG Base Directory Specification.
+std::optional<std::string> folder_of_user(const char* variable, const char* below_home) {
+  if (auto folder = environment_variable(variable)) return folder;
+  if (const auto home = environment_variable("HOME")) return *home + below_home;
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<std::string> environment_variable(const char* name) {
   const char* value = std::getenv(name);
@@ -12,9 +22,11 @@ std::optional<std::string> environment_variable(const char* name) {
 }
 
 std::optional<std::string> user_cache_folder() {
-  if (auto folder = environment_variable("XDG_CACHE_HOME")) return folder;
-  if (const auto home = environment_variable("HOME")) return *home + "/.cache";
-  return std::nullopt;
+  return folder_of_user("XDG_CACHE_HOME", "/.cache");
+}
+
+std::optional<std::string> user_config_folder() {
+  return folder_of_user("XDG_CONFIG_HOME", "/.config");
 }
 
 }  // namespace anemone

@@ -14,8 +14,8 @@ namespace anemone {
 // Whether a reference is to a place of the document that it stands in: "#" or "#/a/0".
 bool is_inner_reference(std::string_view reference);
 
-// The names from the root to the place of such a reference: a JSON pointer (RFC 6901) as the
-// fragment of a URI, so percent-encoded. nullopt where a % is not followed by two hex digits.
+// The keys that lead from the root of the document to the place of such a reference, which is a
+// percent-encoded JSON pointer (RFC 6901, section 6). nullopt if its percent-encoding is broken.
 std::optional<std::vector<std::string>> reference_steps(std::string_view reference);
 
 // The member of this name, or the element of this index; null where there is none. Takes time

@@ -128,11 +128,10 @@ Status set_parameter(std::string_view words, RunOptions& options) {
                options.text.max_tokens);
   const std::vector<std::string> names = {
       "temperature", "top-k", "top-p", "min-p", "seed", "max-new", "repetition-penalty"};
-  const std::string close = meant(name, names);
   return invalid_argument(
       "[/set] expected temperature, top-k, top-p, min-p, seed, max-new or repetition-penalty, got "
       "{}{}",
-      shortened(name, 40), close.empty() ? "" : ": did you mean " + close + "?");
+      shortened(name, 40), did_you_mean(name, names));
 }
 
 ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversation& conversation) {
@@ -161,11 +160,10 @@ ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversatio
     if (!conversation.is_empty()) return {Kind::kAnswer, conversation.take_last()};
     say("there is no answer yet");
   } else {
-    if (name != "/help" && name != "/?") {
-      const std::string close = meant(name, {"/help", "/set", "/system", "/regenerate", "/save",
-                                             "/load", "/reset", "/clear", "/bye", "/exit"});
-      say("no such command: {}{}", name, close.empty() ? "" : "; did you mean " + close + "?");
-    }
+    if (name != "/help" && name != "/?")
+      say("no such command {}{}", name,
+          did_you_mean(name, {"/help", "/set", "/system", "/regenerate", "/save", "/load", "/reset",
+                              "/clear", "/bye", "/exit"}));
     fmt::print(stderr, "{}", kHelp);
   }
   if (!status.ok()) say_error(status);

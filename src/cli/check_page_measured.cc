@@ -38,7 +38,7 @@ function measuredCard(fn) {
         ['Operations on the Neural Engine', ofAll(fn.operations_on_ane, fn.operations)],
         ['Matrix products on the Neural Engine', ofAll(fn.products_on_ane, fn.products)],
         ['Transitions', count(fn.transitions)],
-        ['Share of the estimated cost on the Neural Engine', `${digits.format(fn.cost_on_ane * 100)} %`],
+        ['Operations on the Neural Engine, by estimated cost', `${digits.format(fn.cost_on_ane * 100)} %`],
         ['Operations without a prediction', count(fn.not_predicted)],
         ['Predictions without a plan', count(fn.not_planned)],
       ])),

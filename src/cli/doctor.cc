@@ -171,12 +171,12 @@ class Doctor {
       if (value != nullptr)
         rows_.push_back({"environment", fmt::format("{}={}", name, escaped(value))});
     }
-    for (const EnvironmentVariable& variable : anemone_variables()) {
+    for (const auto& [name, text] : anemone_variables()) {
       // Seen by whoever the report is sent to.
-      const std::string value = variable.name == "ANEMONE_API_KEY" ? "(a key)" : variable.value;
-      json[variable.name] = value;
-      rows_.push_back({"environment", fmt::format("{}={}: {}", escaped(variable.name),
-                                                  escaped(value), meaning_of(variable.name))});
+      const std::string value = name == "ANEMONE_API_KEY" ? "(a key)" : text;
+      json[name] = value;
+      rows_.push_back({"environment",
+                       fmt::format("{}={}: {}", escaped(name), escaped(value), meaning_of(name))});
     }
   }
 

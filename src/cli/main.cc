@@ -94,7 +94,11 @@ void describe(CLI::App& app, Context& context) {
                  "Settings file with values of flags (default:\n~/.config/anemone/config.toml, if "
                  "there is one)");
   app.add_flag("--verbose", context.verbose, "Log what happens to stderr");
-  app.footer("Help on one command: anemone COMMAND --help");
+  app.footer(
+      "Help on one command: anemone COMMAND --help\n"
+      "\n"
+      "A variable sets a flag of all commands, ANEMONE_THREADS, or of one, ANEMONE_RUN_MAX_NEW; so "
+      "does the settings file. anemone doctor lists what is set.");
   app.fallthrough();
   app.require_subcommand(0, 1);
   for (const auto add : kCommands) add(app, context);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 #include <string_view>
 #include <unistd.h>
@@ -34,12 +34,15 @@ bool can_be_set(const CLI::Option& option) {
   return name != "help" && name != "version" && name != "config" && name != "api-key";
 }
 
-// MAX_NEW of max-new, CACHE_PRUNE of cache.prune.
-std::string variable_part(std::string_view name) {
-  std::string part(name);
-  for (char& c : part)
-    c = c == '-' || c == '.' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return part;
+// ANEMONE_CACHE_PRUNE_MAX_SIZE for "cache.prune" and "max-size", ANEMONE_THREADS for "" and
+// "threads".
+std::string variable_name(std::string_view command, std::string_view flag) {
+  std::string name = fmt::format("{}{}{}", command, command.empty() ? "" : "_", flag);
+  for (char& c : name) {
+    if (c == '-' || c == '.') c = '_';
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return std::string(kPrefix) + name;
 }
 
 // "cache.prune" for the last of the commands that were chosen.
@@ -76,11 +79,6 @@ std::vector<std::string> names_for(const CLI::App& command) {
   return names;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
-  const std::string other = meant(word, names);
-  return other.empty() ? "" : fmt::format(": did you mean {}?", other);
-}
-
 const CLI::App* child_named(const CLI::App& app, std::string_view name) {
   for (const CLI::App* child : children(app))
     if (child->get_name() == name) return child;
@@ -96,10 +94,8 @@ Status check_tables(const CLI::App& app, const SettingTables& tables, std::strin
       rest.remove_prefix(std::min(rest.size(), name.size() + 1));
       const CLI::App* child = child_named(*command, name);
       if (child == nullptr) {
-        std::vector<std::string> names;
-        for (const CLI::App* each : commands_of(*command)) names.push_back(each->get_name());
         return invalid_argument("[{}] expected [{}] to be a command{}", path, shortened(table, 60),
-                                did_you_mean(name, names));
+                                did_you_mean(name, command_names(*command)));
       }
       command = child;
     }
@@ -128,32 +124,25 @@ std::string named_settings_path(const CLI::App& line) {
 
 }  // namespace
 
-std::vector<EnvironmentVariable> anemone_variables() {
-  std::vector<EnvironmentVariable> variables;
+std::map<std::string, std::string> anemone_variables() {
+  std::map<std::string, std::string> variables;
   for (char** at = environ; *at != nullptr; ++at) {
     const std::string_view entry = *at;
     const std::size_t equals = entry.find('=');
     if (!entry.starts_with(kPrefix) || equals == entry.npos || equals + 1 == entry.size()) continue;
-    variables.push_back(
-        {std::string(entry.substr(0, equals)), std::string(entry.substr(equals + 1))});
+    variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
-  std::ranges::sort(variables, {}, &EnvironmentVariable::name);
   return variables;
 }
 
 std::string default_settings_path() {
-  std::string folder;
-  if (auto named = environment_variable("XDG_CONFIG_HOME"))
-    folder = *named;
-  else if (const auto home = environment_variable("HOME"))
-    folder = *home + "/.config";
-  return folder.empty() ? "" : folder + "/anemone/config.toml";
+  const auto folder = user_config_folder();
+  return folder ? *folder + "/anemone/config.toml" : "";
 }
 
 Result<Settings> Settings::read(const CLI::App& line) {
   Settings settings;
-  for (EnvironmentVariable& variable : anemone_variables())
-    settings.variables_.emplace(std::move(variable.name), std::move(variable.value));
+  settings.variables_ = anemone_variables();
   settings.path_ = named_settings_path(line);
   if (settings.path_.empty()) {
     settings.path_ = default_settings_path();
@@ -169,47 +158,40 @@ Result<Settings> Settings::read(const CLI::App& line) {
   return settings;
 }
 
-bool Settings::find(const std::vector<std::string>& command, const std::string& flag,
-                    Found& out) const {
-  const std::string& last = command.back();
-  std::vector<std::string> names = {std::string(kPrefix) + variable_part(flag)};
-  if (!last.empty())
-    names.insert(names.begin(),
-                 fmt::format("{}{}_{}", kPrefix, variable_part(last), variable_part(flag)));
-  for (const std::string& name : names) {
-    const auto variable = variables_.find(name);
-    if (variable == variables_.end()) continue;
-    out = {{.texts = {variable->second}, .is_boolean = false}, name};
-    return true;
+std::optional<Settings::Found> Settings::find(const std::vector<std::string>& command,
+                                              const std::string& flag) const {
+  for (const std::string& path : {command.back(), std::string()}) {
+    const std::string name = variable_name(path, flag);
+    if (const auto it = variables_.find(name); it != variables_.end())
+      return Found{{.texts = {it->second}}, name};
   }
   for (auto path = command.rbegin(); path != command.rend(); ++path) {
     const auto table = tables_.find(*path);
     if (table == tables_.end()) continue;
-    const auto value = table->second.find(flag);
-    if (value == table->second.end()) continue;
-    out = {value->second,
-           fmt::format("{}{}{} in {}", *path, path->empty() ? "" : ".", flag, path_)};
-    return true;
+    if (const auto it = table->second.find(flag); it != table->second.end())
+      return Found{it->second,
+                   fmt::format("{}{}{} in {}", *path, path->empty() ? "" : ".", flag, path_)};
   }
-  return false;
+  return std::nullopt;
 }
 
-Status Settings::set(const CLI::Option& given, CLI::Option& option, const Found& found) {
-  const bool has_value = option.get_items_expected_max() > 0;
-  for (const std::string& text : found.value.texts) {
-    const std::optional<bool> boolean = boolean_of(text);
-    if (!has_value && (!boolean || found.value.texts.size() > 1))
+Status Settings::set(CLI::Option& option, const Found& found) {
+  const std::vector<std::string>& texts = found.value.texts;
+  const auto most = static_cast<std::size_t>(std::max(option.get_items_expected_max(), 0));
+  origins_[option.get_name()] = found.origin;
+  if (most == 0) {
+    const auto is_on = texts.size() == 1 ? boolean_of(texts.front()) : std::nullopt;
+    if (!is_on)
       return invalid_argument("[{}] expected true or false, got {}", found.origin,
-                              shortened(text, 60));
-    if (has_value && found.value.is_boolean)
-      return invalid_argument("[{}] expected a value, got {}", found.origin, text);
-    if (has_value || *boolean) option.add_result(has_value ? text : "true");
+                              shortened(fmt::format("{}", fmt::join(texts, ", ")), 60));
+    if (*is_on) option.add_result("true");
+    return {};
   }
-  if (option.get_items_expected_max() > 0 &&
-      static_cast<std::size_t>(option.get_items_expected_max()) < found.value.texts.size())
-    return invalid_argument("[{}] expected one value, got {}", found.origin,
-                            found.value.texts.size());
-  origins_[given.get_name()] = found.origin;
+  if (found.value.is_boolean)
+    return invalid_argument("[{}] expected a value, got {}", found.origin, texts.front());
+  if (texts.size() > most)
+    return invalid_argument("[{}] expected one value, got {}", found.origin, texts.size());
+  for (const std::string& text : texts) option.add_result(text);
   return {};
 }
 
@@ -234,10 +216,10 @@ Status Settings::apply(const CLI::App& line, CLI::App& app) {
           std::ranges::any_of(excluded,
                               [](const CLI::Option* other) { return other->count() > 0; }))
         continue;
-      Found found;
       for (const std::string& name : option.get_lnames()) {
-        if (!find(command, name, found)) continue;
-        ANEMONE_RETURN_IF_ERROR(set(option, *targets[i], found));
+        const auto found = find(command, name);
+        if (!found) continue;
+        ANEMONE_RETURN_IF_ERROR(set(*targets[i], *found));
         break;
       }
     }
@@ -255,12 +237,9 @@ std::string Settings::with_origins(std::string message) const {
 
 std::string flag_of_variable(const CLI::App& app, const std::string& variable) {
   const std::string path = path_of(app);
-  const std::string begin =
-      path.empty() ? std::string(kPrefix) : fmt::format("{}{}_", kPrefix, variable_part(path));
-  if (variable.starts_with(begin))
-    for (const std::string& flag : names_for(app))
-      if (variable == begin + variable_part(flag))
-        return path.empty() ? "--" + flag : fmt::format("--{} of {}", flag, path);
+  for (const std::string& flag : names_for(app))
+    if (variable == variable_name(path, flag))
+      return path.empty() ? "--" + flag : fmt::format("--{} of {}", flag, path);
   for (const CLI::App* child : children(app))
     if (std::string found = flag_of_variable(*child, variable); !found.empty()) return found;
   return "";

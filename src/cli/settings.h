@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags that the command line does not give. `--max-new` of `anemone run` is taken from the first
 // of these that has it: the command line, ANEMONE_RUN_MAX_NEW, ANEMONE_MAX_NEW, the table [run] of
-// the settings file, its lines above all tables. What excludes a flag of the command line gives
-// way to it.
+// the settings file, its lines above all tables. A setting is left out if it cannot be combined
+// with a flag of the command line.
 #pragma once
 
 #include <anemone/status.h>
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,8 @@
 
 namespace anemone::cli {
 
-// A variable of the environment that begins with ANEMONE_.
-struct EnvironmentVariable {
-  std::string name;
-  std::string value;
-};
-std::vector<EnvironmentVariable> anemone_variables();
+// The variables of the environment that begin with ANEMONE_ and are not empty: values by name.
+std::map<std::string, std::string> anemone_variables();
 
 // Where the settings file is looked for when neither --config nor ANEMONE_CONFIG names one:
 // anemone/config.toml in XDG_CONFIG_HOME or ~/.config. Empty without a home.
@@ -29,17 +26,18 @@ std::string default_settings_path();
 
 class Settings {
  public:
-  // Of the environment and of the file. `line` has read the command line, whether or not that was
-  // without an error. kInvalidArgument where the file names a flag or a command that is not there;
-  // kNotFound for a file that was named and is not there.
+  // Reads the environment and the settings file. `line` is an app that has parsed the command line,
+  // with or without an error. kInvalidArgument when the file names a flag or a command that does
+  // not exist; kIo when a file that was named cannot be read.
   static Result<Settings> read(const CLI::App& line);
 
-  // Gives the options of `app`, which is as `line` was before it read anything, the values that the
-  // line does not give. kInvalidArgument for a value that the flag cannot have.
+  // Gives the options of `app` the values that the command line does not give. `app` has the same
+  // flags as `line` and has parsed nothing yet. kInvalidArgument for a value that the flag cannot
+  // have.
   Status apply(const CLI::App& line, CLI::App& app);
 
-  // The error of a command line that `app` could not read, in which a flag that came from here is
-  // called by its origin.
+  // The message about a flag that was set here, with the variable or the place in the file in place
+  // of the flag; any other message as it is.
   std::string with_origins(std::string message) const;
 
   // The settings file; empty where there is none.
@@ -51,8 +49,9 @@ class Settings {
     SettingValue value;
     std::string origin;
   };
-  bool find(const std::vector<std::string>& command, const std::string& flag, Found& out) const;
-  Status set(const CLI::Option& given, CLI::Option& option, const Found& found);
+  // The value of a flag of the last of the commands, which are "", "cache", "cache.prune".
+  std::optional<Found> find(const std::vector<std::string>& command, const std::string& flag) const;
+  Status set(CLI::Option& option, const Found& found);
 
   std::map<std::string, std::string> variables_;
   std::string path_;

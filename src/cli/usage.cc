@@ -77,6 +77,30 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// What did_you_mean() proposes.
+std::string meant(std::string_view word, const std::vector<std::string>& candidates,
+                  std::span<const OtherName> known) {
+  const std::string wanted = ascii_lower(word);
+  for (const OtherName& other : known) {
+    // A flag is only proposed to a command that has it.
+    const bool is_here =
+        other.ours.front() != '-' || std::ranges::find(candidates, other.ours) != candidates.end();
+    if (wanted == other.theirs && is_here) return std::string(other.ours);
+  }
+  const std::string* best = nullptr;
+  std::size_t least = std::max<std::size_t>(1, wanted.size() / 3);
+  for (const std::string& candidate : candidates) {
+    const std::size_t letters =
+        wanted.size() - std::min(wanted.size(), wanted.find_first_not_of('-'));
+    const bool is_begin = letters >= 3 && candidate.starts_with(wanted);
+    const std::size_t away = is_begin ? 1 : distance(wanted, ascii_lower(candidate));
+    if (away > least || (best != nullptr && away == least)) continue;
+    least = away;
+    best = &candidate;
+  }
+  return best == nullptr ? "" : *best;
+}
+
 const CLI::App& last_chosen(const CLI::App& app) {
   const CLI::App* chosen = &app;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
@@ -93,22 +117,12 @@ std::vector<std::string> flag_names(const CLI::App& command) {
   return names;
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
-  return names;
-}
-
 // The option of that name in the chosen command, or above it.
 const CLI::Option* option_of(const CLI::App& command, const std::string& name) {
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent())
     for (const CLI::Option* option : app->get_options())
       if (option->check_name(name) || option->get_name() == name) return option;
   return nullptr;
-}
-
-std::string suggestion(const std::string& word) {
-  return word.empty() ? "" : fmt::format(": did you mean {}?", word);
 }
 
 // What stands on the command line and belongs nowhere.
@@ -125,15 +139,15 @@ std::string unexpected(const CLI::App& app) {
   if (word.starts_with('-') && word.size() > 1) {
     word = word.substr(0, word.find('='));
     return fmt::format("[{}] no such option of {}{}", shortened(word, 60), name,
-                       suggestion(meant(word, flag_names(command), kFlags)));
+                       did_you_mean(word, flag_names(command), kFlags));
   }
   const std::vector<std::string> commands = command_names(command);
   if (!commands.empty())
     return fmt::format(
         "[{}] no such command of {}{}", shortened(word, 60), name,
-        suggestion(meant(word, commands,
-                         command.get_parent() == nullptr ? std::span(kCommands)
-                                                         : std::span<const OtherName>())));
+        did_you_mean(
+            word, commands,
+            command.get_parent() == nullptr ? std::span(kCommands) : std::span<const OtherName>()));
   return fmt::format("[{}] expected no further argument of {}; quotes keep a text together",
                      shortened(word, 60), name);
 }
@@ -188,27 +202,16 @@ std::string required(const CLI::App& app, const std::string& message) {
 
 }  // namespace
 
-std::string meant(std::string_view word, const std::vector<std::string>& candidates,
-                  std::span<const OtherName> known) {
-  const std::string wanted = ascii_lower(word);
-  for (const OtherName& other : known) {
-    // A flag is only proposed to a command that has it.
-    const bool is_here =
-        other.ours.front() != '-' || std::ranges::find(candidates, other.ours) != candidates.end();
-    if (wanted == other.theirs && is_here) return std::string(other.ours);
-  }
-  const std::string* best = nullptr;
-  std::size_t least = std::max<std::size_t>(1, wanted.size() / 3);
-  for (const std::string& candidate : candidates) {
-    const std::size_t letters =
-        wanted.size() - std::min(wanted.size(), wanted.find_first_not_of('-'));
-    const bool is_begin = letters >= 3 && candidate.starts_with(wanted);
-    const std::size_t away = is_begin ? 1 : distance(wanted, ascii_lower(candidate));
-    if (away > least || (best != nullptr && away == least)) continue;
-    least = away;
-    best = &candidate;
-  }
-  return best == nullptr ? "" : *best;
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         std::span<const OtherName> known) {
+  const std::string found = meant(word, candidates, known);
+  return found.empty() ? "" : fmt::format(": did you mean {}?", found);
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  return names;
 }
 
 std::string option_name(const CLI::Option& option) {
@@ -262,9 +265,8 @@ void add_help_commands(CLI::App& app, Context& context) {
         if (std::ranges::find(names, word) == names.end())
           return invalid_argument(
               "[{}] no such command of {}{} (see anemone --help)", shortened(word, 60), prefix,
-              suggestion(
-                  meant(word, names,
-                        command == &app ? std::span(kCommands) : std::span<const OtherName>())));
+              did_you_mean(word, names,
+                           command == &app ? std::span(kCommands) : std::span<const OtherName>()));
         command = command->get_subcommand(word);
         prefix += " " + word;
       }

@@ -13,14 +13,20 @@
 
 namespace anemone::cli {
 
-// The candidate that a person who wrote `word` probably meant: it differs in few letters, or begins
-// like it, or is another program's word for the same thing (`known`). Empty where there is none.
+// A word of another program, and ours for the same thing.
 struct OtherName {
   std::string_view theirs;
   std::string_view ours;
 };
-std::string meant(std::string_view word, const std::vector<std::string>& candidates,
-                  std::span<const OtherName> known = {});
+
+// ": did you mean WORD?", the end of a message, with the candidate that a person who wrote `word`
+// probably meant: it differs in few letters, begins like it, or is its translation in `known`.
+// Empty where there is none.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         std::span<const OtherName> known = {});
+
+// The names of the commands that the help of a command lists.
+std::vector<std::string> command_names(const CLI::App& app);
 
 // The error of a command line that `app` could not read. kInvalidArgument with one line.
 Status usage_error(const CLI::App& app, const CLI::ParseError& error);
