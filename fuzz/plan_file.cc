@@ -3,6 +3,8 @@
 // and joining it with predictions counts every operation once.
 #include "exec/coreml/plan_file.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/check.h"
 #include "base/json.h"
 #include "exec/coreml/residency.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of probes that a Mac wrote: what is read decides laws that there are.
+#include <nlohmann/json.hpp>
+
 #include "ane/measured.h"
 #include "base/check.h"
 #include "base/json.h"
