@@ -5,11 +5,10 @@
 // values.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace anemone {
 
@@ -44,6 +43,15 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message);
+  Status(const Status& other) : payload_(other.payload_ ? copy_of(*other.payload_) : nullptr) {}
+  Status(Status&& other) noexcept : payload_(std::exchange(other.payload_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(payload_, other.payload_);
+    return *this;
+  }
+  ~Status() {
+    if (payload_ != nullptr) destroy(payload_);
+  }
 
   bool ok() const { return payload_ == nullptr; }
   Code code() const { return payload_ ? payload_->code : Code::kOk; }
@@ -58,7 +66,12 @@ class [[nodiscard]] Status {
     Code code;
     std::string message;
   };
-  std::shared_ptr<const Payload> payload_;
+  // A plain pointer, whose work is out of line: this class stands in every function that can fail,
+  // and a smart pointer's code at each of those places costs a tenth of the time to compile.
+  static const Payload* copy_of(const Payload& payload);
+  static void destroy(const Payload* payload);
+
+  const Payload* payload_ = nullptr;
 };
 
 inline Status ok_status() {
@@ -69,16 +82,16 @@ inline Status ok_status() {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {}
+  Result(T value) : value_(std::move(value)) {}
+  Result(Status status) : status_(std::move(status)) {}
 
-  bool ok() const { return state_.index() == 0; }
-  Status status() const { return ok() ? Status() : std::get<1>(state_); }
+  bool ok() const { return value_.has_value(); }
+  Status status() const { return status_; }
 
-  // Requires ok(): otherwise it throws std::bad_variant_access, which is a bug of the caller.
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  // Requires ok(): otherwise it throws std::bad_optional_access, which is a bug of the caller.
+  T& value() & { return value_.value(); }
+  const T& value() const& { return value_.value(); }
+  T&& value() && { return std::move(value_).value(); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -93,7 +106,8 @@ class [[nodiscard]] Result {
   }
 
  private:
-  std::variant<T, Status> state_;
+  std::optional<T> value_;
+  Status status_;  // ok when there is a value
 };
 
 }  // namespace anemone

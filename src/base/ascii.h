@@ -8,6 +8,10 @@
 
 namespace anemone {
 
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 // The value of a hexadecimal digit, 0 to 15; -1 for any other character.
 int hex_value(char c);
 

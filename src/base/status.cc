@@ -66,8 +66,15 @@ int exit_code(Code code) {
   return 70;
 }
 
-Status::Status(Code code, std::string message)
-    : payload_(std::make_shared<const Payload>(Payload{code, std::move(message)})) {}
+Status::Status(Code code, std::string message) : payload_(new Payload{code, std::move(message)}) {}
+
+const Status::Payload* Status::copy_of(const Payload& payload) {
+  return new Payload(payload);
+}
+
+void Status::destroy(const Payload* payload) {
+  delete payload;
+}
 
 const std::string& Status::message() const {
   static const std::string empty;

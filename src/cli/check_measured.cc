@@ -57,7 +57,7 @@ std::vector<Contradiction> contradictions_of(const api::ModelResidency& planned)
   return out;
 }
 
-std::string functions_text(const MeasuredPlacement& measured) {
+std::string residency_table(const MeasuredPlacement& measured) {
   std::vector<std::vector<std::string>> rows = {
       {"function", "verdict", "on the chip", "products", "changes of device", "as predicted"}};
   for (const api::FunctionResidency& each : measured.planned.functions) {
@@ -150,7 +150,7 @@ std::string placement_text(const MeasuredPlacement& placed) {
   std::string text =
       fmt::format("\nplanned by Core ML of {} with {}: {}\n\n", escaped(placed.model),
                   escaped(placed.system), placed.planned.summary());
-  text += functions_text(placed) + contradictions_text(placed.planned);
+  text += residency_table(placed) + contradictions_text(placed.planned);
   for (const MeasuredPlacement::Failed& each : placed.failed)
     text += fmt::format("  {} {}: {}\n", escaped(each.package), escaped(each.function),
                         escaped(each.error));

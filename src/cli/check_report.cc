@@ -12,6 +12,7 @@
 #include "ane/step_times.h"
 #include "base/escape.h"
 #include "base/progress.h"
+#include "cli/help.h"
 
 namespace anemone::cli {
 namespace {
@@ -34,25 +35,11 @@ std::string count_of(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// Words in lines of at most 96 columns; every line after the first begins with `indent` spaces.
-std::string wrapped(std::string_view text, std::size_t indent) {
-  constexpr std::size_t kWidth = 96;
-  std::string out;
-  std::size_t column = 0;
-  while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
-    if (column != 0 && column + 1 + space > kWidth) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column != 0) {
-      out += ' ';
-      ++column;
-    }
-    out += text.substr(0, space);
-    column += space;
-    text.remove_prefix(std::min(space + 1, text.size()));
-  }
-  return out + "\n";
+// A paragraph of the report, which begins after `indent` spaces.
+std::string paragraph(std::string_view text, std::size_t indent = 0) {
+  constexpr std::size_t kIndentOfOtherLines = 4;
+  constexpr std::size_t kColumns = 96;
+  return std::string(indent, ' ') + wrapped(text, kIndentOfOtherLines, indent, kColumns) + "\n";
 }
 
 std::string place_text(const CheckedPackage& package, const Place& place, bool names_package) {
@@ -72,9 +59,9 @@ std::string source_of(const Law& law, const ane::Measurements* measured) {
 
 std::string law_text(const Law& law, Severity severity, const std::vector<FoundLine>& lines,
                      const CheckReportOptions& options) {
-  std::string text =
-      "\n" +
-      wrapped(fmt::format("{} {}: {}", ane::severity_name(severity), law.id, law.statement), 4);
+  constexpr std::size_t kIndent = 2;
+  std::string text = "\n" + paragraph(fmt::format("{} {}: {}", ane::severity_name(severity), law.id,
+                                                  law.statement));
   std::vector<std::vector<std::string>> rows;
   for (const FoundLine& line : lines) {
     if (rows.size() == kMaxLines) break;
@@ -85,11 +72,11 @@ std::string law_text(const Law& law, Severity severity, const std::vector<FoundL
   text += table(rows, "  ");
   if (lines.size() > kMaxLines)
     text += fmt::format("  and {} more (--json has all)\n", lines.size() - kMaxLines);
-  text += "  " + wrapped(fmt::format("source: {}", escaped(source_of(law, options.measured))), 4) +
-          "  " + wrapped(fmt::format("change: {}", law.remedy), 4);
+  text += paragraph(fmt::format("source: {}", escaped(source_of(law, options.measured))), kIndent) +
+          paragraph(fmt::format("change: {}", law.remedy), kIndent);
   if (options.has_hints)
     for (const ane::Hint& hint : ane::hints_of(law))
-      text += "  " + wrapped("hint: " + ane::hint_text(hint), 4);
+      text += paragraph("hint: " + ane::hint_text(hint), kIndent);
   return text;
 }
 
@@ -301,9 +288,8 @@ Report check_report(const std::string& path, const std::vector<CheckedPackage>& 
   const auto notes = broken_laws(packages, Severity::kNote);
   if (!notes.empty() && !options.has_notes)
     report.text +=
-        "\n" + wrapped(fmt::format("{}: {} (--notes explains them)", count_of(notes.size(), "note"),
-                                   fmt::join(notes, ", ")),
-                       4);
+        "\n" + paragraph(fmt::format("{}: {} (--notes explains them)",
+                                     count_of(notes.size(), "note"), fmt::join(notes, ", ")));
   report.json["notes"] = notes.size();
   std::string totals;
   for (const Severity severity : kCounted) {

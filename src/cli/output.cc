@@ -14,7 +14,7 @@ namespace anemone::cli {
 namespace {
 
 constexpr std::size_t kMaxLine = 400;
-constexpr std::string_view kPrefix = "anemone: ";
+constexpr std::string_view kErrorPrefix = "anemone: ";
 constexpr std::string_view kGap = " ... ";
 
 bool is_closed = false;
@@ -46,15 +46,15 @@ std::string error_line(std::string_view message) {
   // Far more than fits; keeps a huge message from costing anything.
   constexpr std::size_t kMaxRead = 1 << 16;
   std::vector<std::string> pieces = escaped_pieces(message.substr(0, kMaxRead));
-  std::size_t size = kPrefix.size();
+  std::size_t size = kErrorPrefix.size();
   for (const std::string& piece : pieces) size += piece.size();
-  std::string line(kPrefix);
+  std::string line(kErrorPrefix);
   if (size <= kMaxLine) {
     for (const std::string& piece : pieces) line += piece;
     return line + '\n';
   }
   // The subject stands at the start and the place at the end, so the middle goes.
-  const std::size_t room = kMaxLine - kPrefix.size() - kGap.size();
+  const std::size_t room = kMaxLine - kErrorPrefix.size() - kGap.size();
   std::string tail;
   std::size_t last = pieces.size();
   while (last > 0 && tail.size() + pieces[last - 1].size() <= room / 3)

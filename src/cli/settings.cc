@@ -23,7 +23,7 @@ extern char** environ;
 namespace anemone::cli {
 namespace {
 
-constexpr std::string_view kPrefix = "ANEMONE_";
+constexpr std::string_view kVariablePrefix = "ANEMONE_";
 constexpr std::uint64_t kMaxBytes = 1 << 20;
 
 // Flags of one command line are not set for others; a key stands in ANEMONE_API_KEY, which `serve`
@@ -42,7 +42,7 @@ std::string variable_name(std::string_view command, std::string_view flag) {
     if (c == '-' || c == '.') c = '_';
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   }
-  return std::string(kPrefix) + name;
+  return std::string(kVariablePrefix) + name;
 }
 
 // "cache.prune" for the last of the commands that were chosen.
@@ -129,7 +129,8 @@ std::map<std::string, std::string> anemone_variables() {
   for (char** at = environ; *at != nullptr; ++at) {
     const std::string_view entry = *at;
     const std::size_t equals = entry.find('=');
-    if (!entry.starts_with(kPrefix) || equals == entry.npos || equals + 1 == entry.size()) continue;
+    if (!entry.starts_with(kVariablePrefix) || equals == entry.npos || equals + 1 == entry.size())
+      continue;
     variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   return variables;

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -14,9 +15,6 @@ namespace {
 
 bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;

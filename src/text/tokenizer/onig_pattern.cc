@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 namespace anemone::text {
@@ -22,9 +23,6 @@ constexpr std::array<std::string_view, 5> kFoldPairs = {"ss", "st", "ff", "fi", 
 
 bool is_ascii_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;

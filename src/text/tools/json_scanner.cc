@@ -3,18 +3,11 @@
 
 #include <string_view>
 
+#include "base/ascii.h"
 #include "text/tools/blanks.h"
 
 namespace anemone::text {
 namespace {
-
-bool is_digit(char byte) {
-  return byte >= '0' && byte <= '9';
-}
-
-bool is_hex(char byte) {
-  return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
-}
 
 constexpr char kHexDigits[] = "0123456789abcdef";
 
@@ -133,7 +126,7 @@ JsonScanner::Step JsonScanner::push(char byte) {
       hex_left_ = 4;
       return Step::kMore;
     case State::kHex:
-      if (!is_hex(byte)) return Step::kBad;
+      if (hex_value(byte) < 0) return Step::kBad;
       if (--hex_left_ == 0) state_ = State::kString;
       return Step::kMore;
     case State::kNumber:

@@ -13,7 +13,7 @@
 namespace anemone::text {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxLiteralDepth = 32;
 
 bool is_name_byte(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -119,7 +119,7 @@ class PythonParser : public LiteralParser {
   }
 
   bool value(std::string& out, int depth) {
-    if (depth > kMaxDepth) return false;
+    if (depth > kMaxLiteralDepth) return false;
     skip_blanks();
     if (at_ == text_.size()) return false;
     switch (text_[at_]) {
@@ -251,7 +251,7 @@ class GemmaParser : public LiteralParser {
   static constexpr std::string_view kQuote = "<|\"|>";
 
   bool value(std::string& out, int depth) {
-    if (depth > kMaxDepth) return false;
+    if (depth > kMaxLiteralDepth) return false;
     skip_blanks();
     const std::string_view rest = text_.substr(at_);
     if (rest.starts_with(kQuote)) return string(out);
