@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anemone cache`: the models that `run`, `serve` and `bench` compiled for themselves, and what
 // Core ML made of packages.
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -107,6 +108,28 @@ Status run_list(bool is_json) {
                                                  format_bytes(bytes)));
 }
 
+// Removes what Core ML compiled, as far as `is_unwanted` says so.
+template <typename Predicate>
+Result<std::uint64_t> remove_compiled_rows(const std::vector<CompiledRow>& rows,
+                                           const Predicate& is_unwanted) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string folder, coreml_cache_folder());
+  std::uint64_t freed = 0;
+  for (const CompiledRow& row : rows) {
+    if (!is_unwanted(row)) continue;
+    ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes,
+                             exec::coreml::remove_compiled(folder, row.entry));
+    freed += bytes;
+  }
+  return freed;
+}
+
+// Nobody needs it again: it is not complete, or the package that it was made of is gone.
+bool is_stale(const CompiledRow& row) {
+  std::error_code ignored;
+  return !row.entry.is_complete || row.entry.source.empty() ||
+         !std::filesystem::exists(row.entry.source, ignored);
+}
+
 Status print_freed(bool is_json, std::uint64_t bytes) {
   if (is_json) return print_out(dump_json(Json{{"freed_bytes", bytes}}, 2) + "\n");
   return print_out(fmt::format("{} are free again\n", format_bytes(bytes)));
@@ -122,8 +145,33 @@ Status run_clear(bool is_json) {
 
 Status run_remove(const std::vector<std::string>& names, bool is_json) {
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
-  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.remove(names));
-  return print_freed(is_json, bytes);
+  ANEMONE_ASSIGN_OR_RETURN(const auto compiled, compiled_rows());
+  const auto is_named = [](const CompiledRow& row, const std::string& name) {
+    return row.model == name || row.entry.key == name ||
+           row.entry.key.substr(0, kShownDigits) == name;
+  };
+  // The cache of models may not know a name that what Core ML compiled has.
+  ANEMONE_ASSIGN_OR_RETURN(const auto entries, cache.list());
+  std::vector<std::string> of_models;
+  for (const std::string& name : names) {
+    const auto is_entry = [&](const CacheEntry& entry) {
+      return entry.name == name || entry.key == name;
+    };
+    bool has_rows = false;
+    for (const CompiledRow& row : compiled) {
+      if (!is_named(row, name)) continue;
+      has_rows = true;
+      if (row.entry.is_busy)
+        return Status(Code::kBusy, fmt::format("[{}] another process uses {}", name, row.package));
+    }
+    if (!has_rows || std::ranges::any_of(entries, is_entry)) of_models.push_back(name);
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.remove(of_models));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const std::uint64_t more, remove_compiled_rows(compiled, [&](const CompiledRow& row) {
+        return std::ranges::any_of(names, [&](const auto& name) { return is_named(row, name); });
+      }));
+  return print_freed(is_json, bytes + more);
 }
 
 Status run_prune(const std::string& max_size, bool is_json) {
@@ -133,7 +181,10 @@ Status run_prune(const std::string& max_size, bool is_json) {
   }
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.prune(request));
-  return print_freed(is_json, bytes);
+  // After it: what was compiled of a model that went is stale now.
+  ANEMONE_ASSIGN_OR_RETURN(const auto compiled, compiled_rows());
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t more, remove_compiled_rows(compiled, is_stale));
+  return print_freed(is_json, bytes + more);
 }
 
 }  // namespace
@@ -147,13 +198,15 @@ void add_cache_command(CLI::App& app, Context& context) {
   const auto is_json = std::make_shared<bool>(false);
   CLI::App* list = command->add_subcommand(
       "list", "Show each with its size and the version of anemone that made it");
-  CLI::App* remove = command->add_subcommand("rm", "Remove models by their names or keys");
+  CLI::App* remove = command->add_subcommand(
+      "rm", "Remove models, and what Core ML compiled of them, by names or keys");
   const auto names = std::make_shared<std::vector<std::string>>();
   remove->add_option("NAME", *names, "Name or key of a model, as cache list shows them (several)")
       ->required();
   CLI::App* prune = command->add_subcommand(
       "prune",
-      "Remove models that are not complete or of another version, and those not used longest");
+      "Remove models that are not complete or of another version, those not used longest, and what "
+      "Core ML compiled of packages that are gone");
   const auto max_size = std::make_shared<std::string>();
   prune->add_option("--max-size", *max_size,
                     "Remove more, the least recently used first, until no more than this is left: "

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/file.h"
@@ -291,6 +292,39 @@ TEST_F(OverCoreMl, CacheShowsAndClearsWhatCoreMlCompiled) {
   EXPECT_TRUE(fs::exists(file("cache/coreml/mine")));
   EXPECT_FALSE(fs::exists(file("cache/coreml/Mac16,10_25F71")));
   EXPECT_EQ(answer("", "").code, 0);
+  ASSERT_EQ(::unsetenv("ANEMONE_CACHE"), 0);
+}
+
+TEST_F(OverCoreMl, CacheRemovesWhatCoreMlCompiledOfOneModel) {
+  ASSERT_EQ(::setenv("ANEMONE_CACHE", file("cache").c_str(), 1), 0);
+  const std::string other = file("other");
+  fs::copy(model(), other, fs::copy_options::recursive);
+  ASSERT_EQ(answer("", "").code, 0);
+  ASSERT_EQ(run_anemone("run '" + other + "' hi -n 1" + kCoreMl).code, 0);
+  const auto names = [] {
+    std::multiset<std::string> out;
+    for (const Json& entry : json_of(run_anemone("cache list --json").out))
+      out.insert(entry["name"].get<std::string>());
+    return out;
+  };
+  // Equal packages have one entry, named by the first that was compiled.
+  ASSERT_EQ(names(), (std::multiset<std::string>{"pocket", "pocket", "pocket"}));
+  EXPECT_EQ(run_anemone("cache rm other").code, 3);
+  EXPECT_EQ(json_of(run_anemone("cache prune --json").out)["freed_bytes"], 0);
+  EXPECT_EQ(names().size(), 3U);
+  EXPECT_EQ(run_anemone("cache rm pocket nobody").code, 3);
+  EXPECT_EQ(names().size(), 3U) << "nothing is removed where a name is unknown";
+  EXPECT_GT(json_of(run_anemone("cache rm pocket --json").out)["freed_bytes"], 100'000);
+  EXPECT_TRUE(names().empty());
+
+  ASSERT_EQ(run_anemone("run '" + other + "' hi -n 1" + kCoreMl).code, 0);
+  EXPECT_EQ(names(), (std::multiset<std::string>{"other", "other", "other"}));
+  const std::string key = json_of(run_anemone("cache list --json").out)[0]["key"];
+  EXPECT_EQ(run_anemone("cache rm " + key.substr(0, 32)).code, 0);
+  EXPECT_EQ(names().size(), 2U);
+  fs::remove_all(other);
+  EXPECT_GT(json_of(run_anemone("cache prune --json").out)["freed_bytes"], 0);
+  EXPECT_TRUE(names().empty());
   ASSERT_EQ(::unsetenv("ANEMONE_CACHE"), 0);
 }
 

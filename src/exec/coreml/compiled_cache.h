@@ -103,6 +103,9 @@ struct CompiledEntry {
 // The entries in a cache folder, by machine and key; none where there is no folder. Needs no Core
 // ML. What cannot be read counts as nothing.
 std::vector<CompiledEntry> list_compiled(const std::string& folder);
+// Removes an entry of such a list, and gives its bytes: none where it is gone already, or where a
+// process makes or uses it by now. kIo where it cannot be removed.
+Result<std::uint64_t> remove_compiled(const std::string& folder, const CompiledEntry& entry);
 // Removes the entries that no process makes or uses, what killed processes left, and the remembered
 // hashes; gives the bytes that are free now. Files that the cache did not make stay. kIo where
 // something cannot be removed; then the rest was tried as well.

@@ -83,6 +83,13 @@ std::vector<CompiledEntry> list_compiled(const std::string& folder) {
   return out;
 }
 
+Result<std::uint64_t> remove_compiled(const std::string& folder, const CompiledEntry& entry) {
+  const std::string path = folder + "/" + entry.machine + "/" + entry.key;
+  const auto lock = FolderLock::take(lock_of(path));
+  if (!lock.ok() && lock.status().code() == Code::kBusy) return std::uint64_t{0};
+  return remove_unlocked(path);
+}
+
 Result<std::uint64_t> clear_compiled(const std::string& folder) {
   std::uint64_t freed = 0;
   Status first_error;
