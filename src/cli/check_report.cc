@@ -7,11 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 
 #include "ane/step_times.h"
 #include "base/escape.h"
 #include "base/progress.h"
+#include "base/terminal.h"
 #include "cli/help.h"
 
 namespace anemone::cli {
@@ -38,8 +40,12 @@ std::string count_of(std::size_t count, std::string_view what) {
 // A paragraph of the report, which begins after `indent` spaces.
 std::string paragraph(std::string_view text, std::size_t indent = 0) {
   constexpr std::size_t kIndentOfOtherLines = 4;
-  constexpr std::size_t kColumns = 96;
-  return std::string(indent, ' ') + wrapped(text, kIndentOfOtherLines, indent, kColumns) + "\n";
+  constexpr int kMostColumns = 96;
+  constexpr int kFewestColumns = 40;
+  const int columns = std::clamp(terminal_columns(STDOUT_FILENO).value_or(kMostColumns),
+                                 kFewestColumns, kMostColumns);
+  return std::string(indent, ' ') +
+         wrapped(text, kIndentOfOtherLines, indent, static_cast<std::size_t>(columns)) + "\n";
 }
 
 std::string place_text(const CheckedPackage& package, const Place& place, bool names_package) {
