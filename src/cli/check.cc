@@ -161,10 +161,14 @@ Status run_check(const CheckFlags& flags, const Context& context) {
   }
   std::optional<MeasuredPlacement> placed;
   if (plans && !plans->functions.empty()) {
-    placed = measured_placement(packages, *plans);
-    if (placed->planned.functions.empty() && placed->failed.empty())
-      return not_found("[{}] expected plans of {}, got those of other packages", flags.measured,
-                       flags.path);
+    placed = measured_placement(packages, checked.paths, *plans);
+    if (placed->planned.functions.empty() && placed->failed.empty()) {
+      // Probes say something about the laws of any package, and have plans of their own ones.
+      if (!measured || measured->laws.empty())
+        return not_found("[{}] expected plans of {}, got those of other packages", flags.measured,
+                         flags.path);
+      placed.reset();
+    }
   }
   add_measured(options.measured, placed ? &*placed : nullptr, report);
   if (!flags.html.empty())

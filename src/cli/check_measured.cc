@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/check_measured.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -174,13 +175,18 @@ Status MeasuredPlacement::check_products(const std::string& subject) const {
 }
 
 MeasuredPlacement measured_placement(const std::vector<ane::CheckedPackage>& packages,
+                                     const std::vector<std::string>& paths,
                                      const coreml::PlanFile& plans) {
   MeasuredPlacement out;
   out.system = plans.system;
   out.model = plans.model;
-  for (const ane::CheckedPackage& package : packages)
+  for (std::size_t i = 0; i < packages.size(); ++i) {
+    const ane::CheckedPackage& package = packages[i];
+    std::error_code ignored;
+    const std::string path =
+        std::filesystem::absolute(paths[i], ignored).lexically_normal().string();
     for (const ane::PlacedFunction& function : package.functions) {
-      const coreml::PlannedFunction* plan = plans.find(package.name, function.name);
+      const coreml::PlannedFunction* plan = plans.find(path, function.name);
       if (plan == nullptr) {
         out.missing.push_back(package.name + " " + function.name);
       } else if (!plan->error.empty()) {
@@ -191,6 +197,7 @@ MeasuredPlacement measured_placement(const std::vector<ane::CheckedPackage>& pac
              coreml::join(plan->operations, api::predictions_of(function))});
       }
     }
+  }
   return out;
 }
 

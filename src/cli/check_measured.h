@@ -30,7 +30,9 @@ struct MeasuredPlacement {
   Status check_products(const std::string& subject) const;
 };
 
+// `paths` are those of the packages.
 MeasuredPlacement measured_placement(const std::vector<ane::CheckedPackage>& packages,
+                                     const std::vector<std::string>& paths,
                                      const exec::coreml::PlanFile& plans);
 
 // Adds to a report of check_report() what a Mac measured: laws by its probes, functions by the plan

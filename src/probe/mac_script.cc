@@ -21,11 +21,15 @@ struct Probe: Codable { let id: String; let packages: [Package] }
 struct Kit: Codable { let format: Int; let anemone: String; let probes: [Probe] }
 
 struct Unit: Codable { var ane = 0; var gpu = 0; var cpu = 0; var unknown = 0 }
+struct Operation: Codable {
+  let name: String; let type: String; let device: String; let supported: [String]; let cost: Double
+}
 struct Result: Codable {
   var probe: String; let package: String; let function: String
   var error: String?
   var placement: Unit?
   var placement_by_op: [String: Unit]?
+  var operations: [Operation]?
   var compile_ms: Double?; var load_ms: Double?; var median_ms: Double?; var runs: Int?
   var cosine: Double?  // the least of all outputs
 }
@@ -105,6 +109,27 @@ func place(_ block: MLModelStructure.Program.Block, _ plan: MLComputePlan, _ all
   }
 }
 
+func nameOf(_ device: MLComputeDevice) -> String {
+  switch device {
+  case .neuralEngine: return "ane"
+  case .gpu: return "gpu"
+  case .cpu: return "cpu"
+  @unknown default: return "unknown"
+  }
+}
+
+// The operations of the outermost block in order, constants included.
+func operations(of block: MLModelStructure.Program.Block, _ plan: MLComputePlan) -> [Operation] {
+  block.operations.map { op in
+    let usage = plan.deviceUsage(for: op)
+    let cost = plan.estimatedCost(of: op)?.weight ?? 0
+    return Operation(name: op.outputs.first?.name ?? "", type: op.operatorName,
+      device: usage.map { nameOf($0.preferred) } ?? "unknown",
+      supported: (usage?.supported ?? []).map(nameOf).filter { $0 != "unknown" },
+      cost: cost.isFinite ? min(max(cost, 0), 1) : 0)
+  }
+}
+
 func run(_ probe: Probe, _ package: Package, _ function: Function, _ root: URL, _ runs: Int) async -> Result {
   var result = Result(probe: probe.id, package: package.path, function: function.name)
   do {
@@ -125,6 +150,7 @@ func run(_ probe: Probe, _ package: Package, _ function: Function, _ root: URL, 
       var all = Unit(); var byOp = [String: Unit]()
       place(body.block, plan, &all, &byOp)
       result.placement = all; result.placement_by_op = byOp
+      result.operations = operations(of: body.block, plan)
     }
 
     var values = [String: MLFeatureValue]()

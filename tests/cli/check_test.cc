@@ -306,7 +306,10 @@ TEST(CheckCommand, NamesTheLawsThatAMacMeasured) {
     return std::string(R"({"probe": ")") + probe + R"(", "package": "p", "function": "main", )" +
            what + "}";
   };
-  const char* ran = R"("placement": {"ane": 24, "gpu": 0, "cpu": 0}, "median_ms": 1, "cosine": 1)";
+  // The plans of the probes' own packages say nothing of this one.
+  const char* ran =
+      R"("placement": {"ane": 24, "gpu": 0, "cpu": 0}, "median_ms": 1, "cosine": 1,)"
+      R"( "operations": [{"name": "y", "type": "ios18.conv", "device": "ane", "supported": ["ane"], "cost": 1}])";
   std::ofstream(folder.file("results.json"))
       << R"({"format": 1, "anemone": "1", "system": "macOS 26.1", "model": "Mac16,1", "results": [)"
       << result("states-2l", R"("error": "code <-14>")") << "," << result("states-1", ran) << ","

@@ -21,8 +21,7 @@ constexpr std::array kDevices = {Device::kNeuralEngine, Device::kGpu, Device::kC
 
 // "layers_00_05" of "model/layers_00_05.mlpackage".
 std::string_view stem_of(std::string_view package) {
-  if (const std::size_t slash = package.rfind('/'); slash != std::string_view::npos)
-    package.remove_prefix(slash + 1);
+  while (package.ends_with('/')) package.remove_suffix(1);
   for (const std::string_view ending : {".mlpackage", ".mlmodelc", ".mlmodel"})
     if (package.ends_with(ending)) return package.substr(0, package.size() - ending.size());
   return package;
@@ -134,8 +133,12 @@ std::string_view device_name(Device device) {
 }
 
 const PlannedFunction* PlanFile::find(std::string_view package, std::string_view function) const {
-  for (const PlannedFunction& each : functions)
-    if (each.function == function && stem_of(each.package) == stem_of(package)) return &each;
+  const std::string_view path = stem_of(package);
+  for (const PlannedFunction& each : functions) {
+    if (each.function != function) continue;
+    const std::string_view planned = stem_of(each.package);
+    if (path == planned || path.ends_with("/" + std::string(planned))) return &each;
+  }
   return nullptr;
 }
 

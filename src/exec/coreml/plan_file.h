@@ -17,7 +17,7 @@ namespace anemone::exec::coreml {
 
 // The plan of one function, or why there is none.
 struct PlannedFunction {
-  std::string package;  // the last part of its path
+  std::string package;  // the last part of its path; of a probe, the path in its kit
   std::string function;
   std::string error;  // what Core ML said; then there are no operations
   ComputePlan operations;
@@ -29,8 +29,9 @@ struct PlanFile {
   std::string model;    // of the Mac: "Mac16,10"
   std::vector<PlannedFunction> functions;
 
-  // The plan of a function, by the last part of the package's path without its ending, since a
-  // compiled model has another one. nullptr when the file has none.
+  // The plan of a function of the package at an absolute path, whose last parts are those that the
+  // plan has; endings do not count, since a compiled model has another one. nullptr when the file
+  // has none.
   const PlannedFunction* find(std::string_view package, std::string_view function) const;
 };
 

@@ -54,13 +54,24 @@ TEST(PlanFile, SaysAgainWhatWasWritten) {
   EXPECT_EQ(read->find("head_0.mlpackage", "decode")->error, "cannot plan: \"-14\"");
 }
 
-TEST(PlanFile, FindsAPackageByItsNameWhateverItsPathAndEnding) {
-  const auto file = parse(R"({"package": "a/b.mlpackage", "function": "f", "operations": []})");
+TEST(PlanFile, FindsAPackageByTheEndOfItsPathWhateverTheEnding) {
+  const auto file = parse(R"({"package": "b.mlpackage", "function": "f", "operations": []})");
   ASSERT_TRUE(file.ok()) << file.status().message();
-  for (const char* package : {"b.mlpackage", "/x/b.mlmodelc", "b"})
+  for (const char* package : {"b.mlpackage", "/x/b.mlmodelc", "/x/b.mlpackage/", "b"})
     EXPECT_NE(file->find(package, "f"), nullptr) << package;
-  EXPECT_EQ(file->find("a.mlpackage", "f"), nullptr);
-  EXPECT_EQ(file->find("b.mlpackage", "g"), nullptr);
+  EXPECT_EQ(file->find("/x/a.mlpackage", "f"), nullptr);
+  EXPECT_EQ(file->find("/x/ab.mlpackage", "f"), nullptr);
+  EXPECT_EQ(file->find("/x/b.mlpackage", "g"), nullptr);
+}
+
+// Several probes of a kit have packages of one name.
+TEST(PlanFile, TellsPackagesOfProbesApartByTheirFolders) {
+  const auto file = parse(
+      R"({"probe": "a", "package": "a/model/b.mlpackage", "function": "f", "operations": []})");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_NE(file->find("/kit/a/model/b.mlpackage", "f"), nullptr);
+  EXPECT_EQ(file->find("/kit/c/model/b.mlpackage", "f"), nullptr);
+  EXPECT_EQ(file->find("/elsewhere/b.mlpackage", "f"), nullptr);
 }
 
 TEST(PlanFile, LeavesOutResultsOfProbesThatListNothing) {
