@@ -7,7 +7,7 @@
 namespace anemone::exec {
 namespace {
 
-constexpr std::int64_t kChannels = 64;
+constexpr std::int64_t kColumns = 64;
 constexpr std::int64_t kRows = 96;
 constexpr std::int64_t kTokens = 24;
 
@@ -22,7 +22,7 @@ struct Padding : FusionFixture {
 
   Value* weights(Builder& b, Order order, bool is_int8) {
     const Shape shape =
-        order == Order::kLast ? Shape{kRows, kChannels} : Shape{kRows, kChannels, 1, 1};
+        order == Order::kLast ? Shape{kRows, kColumns} : Shape{kRows, kColumns, 1, 1};
     if (!is_int8) return b.constant(random_literal(shape, 0.25f), "weights");
     Tensor data(DType::kInt8, shape);
     for (std::byte& byte : data.mutable_view().bytes())
@@ -38,7 +38,7 @@ struct Padding : FusionFixture {
   void build(Order order, bool is_int8) {
     program = std::make_shared<Program>();
     Builder b = function();
-    Value* x = b.input("x", half(shape_of(order, kChannels)));
+    Value* x = b.input("x", half(shape_of(order, kColumns)));
     Value* w = weights(b, order, is_int8);
     Value* bias = b.constant(random_literal({kRows}), "bias");
     Value* y = b.op(order == Order::kLast ? "linear" : "conv",
@@ -57,7 +57,7 @@ TEST_F(Padding, IsNotMultiplied) {
   for (const Order order : {Order::kHeight, Order::kWidth, Order::kLast})
     for (const bool is_int8 : {false, true}) {
       build(order, is_int8);
-      const Tensor x = random(shape_of(order, kChannels));
+      const Tensor x = random(shape_of(order, kColumns));
       for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
         SCOPED_TRACE(std::string(kernels::simd::isa_name(isa)));
         const auto loaded = load_as(isa, false);
@@ -73,8 +73,8 @@ TEST_F(Padding, IsNotMultiplied) {
         for (const std::int64_t count : counts) {
           auto values = to_floats(x.view());
           for (std::int64_t t = count; t < kTokens; ++t)
-            for (std::int64_t c = 0; c < kChannels; ++c)
-              values[at(order, kChannels, c, t)] = std::numeric_limits<float>::quiet_NaN();
+            for (std::int64_t c = 0; c < kColumns; ++c)
+              values[at(order, kColumns, c, t)] = std::numeric_limits<float>::quiet_NaN();
           padded.emplace_back(DType::kFp16, x.view().shape);
           store_floats(values, padded.back().mutable_view());
           facts.push_back({.position = 0, .count = count, .tokens = kTokens, .masks = {}});
@@ -102,7 +102,7 @@ TEST_F(Padding, OfMoreOrLessThanTheRunIsRefused) {
   build(Order::kHeight, false);
   const auto loaded = load();
   ASSERT_NE(loaded, nullptr);
-  const Tensor x = random(shape_of(Order::kHeight, kChannels));
+  const Tensor x = random(shape_of(Order::kHeight, kColumns));
   const Inputs inputs = {{"x", x.view()}};
   for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{0}, kTokens + 1}) {
     Outputs outputs;
