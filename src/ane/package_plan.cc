@@ -40,6 +40,9 @@ const NamedPlan kPlans[] = {
     {"privacy-filter-packs",
      "a package for each expert; with --experts packs (emilio)",
      {.experts = "each"}},
+    {"one-package",
+     "all layers and the head in one package, whose run gives the logits of its tokens (Aion)",
+     {.layers = "1", .has_head_inside = true}},
 };
 
 // A text, or a number of packages.
@@ -142,9 +145,12 @@ Result<PackagePlan> read_plan(const std::string& name_or_file) {
     } else if (field == "experts") {
       ANEMONE_ASSIGN_OR_RETURN(plan.experts, spec_of(value, field, name_or_file));
     } else if (field == "heads") {
+      plan.has_head_inside = value == "inside";
+      if (plan.has_head_inside) continue;
       if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxHeadPackages)
-        return invalid_argument("[{}] expected \"heads\" to be a number from 0 to {}, got {}",
-                                name_or_file, kMaxHeadPackages, value.dump());
+        return invalid_argument(
+            "[{}] expected \"heads\" to be a number from 0 to {} or \"inside\", got {}",
+            name_or_file, kMaxHeadPackages, value.dump());
       plan.heads = value.get<std::int64_t>();
     } else if (field == "measured") {
       has_measured = true;

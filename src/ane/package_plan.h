@@ -16,8 +16,12 @@ struct PackagePlan {
   std::string layers = "auto";   // as plan_layer_shards() takes it
   std::string experts = "auto";  // as plan_expert_packs() takes it
   std::int64_t heads = 0;        // packages of heads; 0: as few as the limits allow
+  // The heads are in the package of the last layers, whatever that weighs; then `heads` is 0.
+  bool has_head_inside = false;
 
-  bool is_automatic() const { return layers == "auto" && experts == "auto" && heads == 0; }
+  bool is_automatic() const {
+    return layers == "auto" && experts == "auto" && heads == 0 && !has_head_inside;
+  }
   bool operator==(const PackagePlan&) const = default;
 };
 
@@ -36,10 +40,10 @@ std::span<const NamedPlan> named_plans();
 std::vector<std::string_view> plan_names();
 
 // The plan of that name, or, for "FILE.json", what the file says: an object with "layers" and
-// "experts" (each a text or a number of packages) and "heads" (a number), or with "measured" in
-// place of "layers": [{"layers": "0:20", "ms": 33.1}, ...], of which the ranges that cover all
-// layers in the least time are taken. kInvalidArgument, naming the file, for anything else; the
-// errors of read_json_file().
+// "experts" (each a text or a number of packages) and "heads" (a number of packages, or "inside"
+// for has_head_inside), or with "measured" in place of "layers": [{"layers": "0:20", "ms": 33.1},
+// ...], of which the ranges that cover all layers in the least time are taken. kInvalidArgument,
+// naming the file, for anything else; the errors of read_json_file().
 Result<PackagePlan> read_plan(const std::string& name_or_file);
 
 // A package of the layers [begin, end) that was measured.

@@ -50,7 +50,7 @@ int needed_format_version(const Manifest& manifest) {
   const bool has_quantized = is_quantized(manifest.embedding) ||
                              (manifest.layer_embedding && is_quantized(*manifest.layer_embedding));
   if (manifest.form.logits == LogitsLayout::kLast || has_newer_caches || has_joined_heads ||
-      has_quantized)
+      manifest.has_head_inside() || has_quantized)
     return 3;
   return has_parts ? 2 : 1;
 }
@@ -75,8 +75,13 @@ const Function* Manifest::head_function(const Function& function) const {
   return nullptr;
 }
 
+bool Manifest::has_head_inside() const {
+  return !shards.empty() && !heads.empty() && heads.front().package == shards.back().package;
+}
+
 std::vector<std::span<const Head>> Manifest::head_packages() const {
   std::vector<std::span<const Head>> packages;
+  if (has_head_inside()) return packages;
   for (std::size_t begin = 0, end = 0; begin < heads.size(); begin = end) {
     while (end < heads.size() && heads[end].package == heads[begin].package) ++end;
     packages.push_back(std::span(heads).subspan(begin, end - begin));

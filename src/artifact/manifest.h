@@ -4,7 +4,8 @@
 //
 //   DIR/manifest.json            this file's types
 //   DIR/layers_00_11.mlpackage   layer shards: hidden -> hidden
-//   DIR/head_0.mlpackage         final norm and ranges of the vocabulary: hidden -> logits
+//   DIR/head_0.mlpackage         final norm and ranges of the vocabulary: hidden -> logits; absent
+//                                where the package of the last layers has the heads
 //   DIR/embed.mlpackage          final norm alone: hidden -> hidden, where the form asks for it
 //   DIR/embedding.bin            token embeddings for host lookup, row-major [vocab, hidden], where
 //                                the heads do not hold them
@@ -13,7 +14,8 @@
 //
 // A step runs every layer shard in order, then every head. The functions of a package differ in the
 // tokens of a step (decode: 1, prefill: 64) and in the context that they attend to (tiers); heads
-// attend to no context, so they hold the functions of the whole context only.
+// attend to no context, so they hold the functions of the whole context only. Heads inside the
+// package of the last layers run with it, in each of its functions.
 #pragma once
 
 #include <anemone/status.h>
@@ -41,8 +43,9 @@ namespace anemone::artifact {
 //   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
 //   3: caches that the host appends to (Cache::is_appended), caches of several layers in one tensor
 //      (PortRole::kPosition), the vocabulary in the last axis (Form::logits), several heads in a
-//      package (Manifest::head_packages()), embeddings in a quantized form
-//      (EmbeddingPart::quantization), functions that take a part of a cache (Form::past)
+//      package (Manifest::head_packages()), heads in the package of the last layers
+//      (Manifest::has_head_inside()), embeddings in a quantized form (EmbeddingPart::quantization),
+//      functions that take a part of a cache (Form::past)
 inline constexpr int kFormatVersion = 3;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
@@ -168,12 +171,13 @@ struct Shard {
 };
 
 // A range of the vocabulary. Consecutive heads may lie in one package, which runs once for all of
-// them: they have the same input, and outputs with names of their own.
+// them: they have the same input, and outputs with names of their own. All of them may lie in the
+// package of the last layers (Manifest::has_head_inside()).
 struct Head {
   std::string package;
   std::int64_t vocab_begin = 0;
   std::int64_t vocab_end = 0;  // exclusive; the ranges of all heads cover the vocabulary in order
-  std::string input;
+  std::string input;           // of the package; of heads inside, Shard::output of theirs
   // Logits, Form::logits_shape(vocab_end - vocab_begin, T); with argmax the highest of them.
   std::string output;
   // Greedy heads: int32, the first row of the range with the highest logit, which `output` has;
@@ -279,7 +283,11 @@ struct Manifest {
   // The function of the whole context that takes the same tokens: what heads hold in place of a
   // tier. nullptr when there is none.
   const Function* head_function(const Function& function) const;
-  // The heads of each package, in order. They point into `heads`.
+  // Whether the package of the last layers has the heads. Each of its functions, those of tiers,
+  // too, then gives the logits of all its tokens beside the hidden state.
+  bool has_head_inside() const;
+  // The heads of each package that has nothing else, in order; none where has_head_inside(). They
+  // point into `heads`.
   std::vector<std::span<const Head>> head_packages() const;
   bool classifies() const { return !labels.empty(); }
   // Whether the heads give the most likely token and no logits.

@@ -137,11 +137,37 @@ Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64
   return {};
 }
 
+// Checks that all heads are in the package of the last layers and take its hidden state.
+Status check_head_inside(const Manifest& manifest, std::string_view subject) {
+  const Shard& last = manifest.shards.back();
+  for (const Head& head : manifest.heads)
+    if (head.package != last.package || head.input != last.output)
+      return corrupt(
+          "[{}] expected all heads in \"{}\" with its output \"{}\" as input, got one in \"{}\" "
+          "with "
+          "\"{}\"",
+          subject, last.package, last.output, head.package, head.input);
+  return {};
+}
+
+// The outputs that a package has beside those of its heads.
+Names other_outputs(const Manifest& manifest) {
+  Names names;
+  if (!manifest.has_head_inside()) return names;
+  const Shard& last = manifest.shards.back();
+  names.insert(last.output);
+  for (const Cache& cache : last.caches)
+    if (!cache.output.empty()) names.insert(cache.output);
+  return names;
+}
+
 Status check_heads(const Manifest& manifest, std::string_view subject) {
   std::int64_t rows = 0;
-  for (const std::span<const Head> heads : manifest.head_packages()) {
+  std::vector<std::span<const Head>> packages = manifest.head_packages();
+  if (manifest.has_head_inside()) packages.emplace_back(manifest.heads);
+  for (const std::span<const Head> heads : packages) {
     const std::string& package = heads.front().package;
-    Names outputs;
+    Names outputs = other_outputs(manifest);
     for (const Head& head : heads) {
       ANEMONE_RETURN_IF_ERROR(check_next_range(subject, "vocabulary rows", rows, head.vocab_begin,
                                                head.vocab_end, manifest.vocab_size)
@@ -193,6 +219,7 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
   if (covered.end != manifest.layers || covered.part_end != 0)
     return corrupt("[{}] expected the shards to cover {} layers, got {}", subject, manifest.layers,
                    covered.part_end == 0 ? covered.end : covered.end - 1);
+  if (manifest.has_head_inside()) ANEMONE_RETURN_IF_ERROR(check_head_inside(manifest, subject));
   for (const std::span<const Head> heads : manifest.head_packages())
     ANEMONE_RETURN_IF_ERROR(add_package(heads.front().package));
   if (manifest.embed) {

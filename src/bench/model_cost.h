@@ -25,9 +25,10 @@ struct Flops {
 
 struct ModelCost {
   std::int64_t weight_bytes = 0;  // that one step reads, the heads' among them
-  std::int64_t head_bytes = 0;    // of them, the heads'
+  std::int64_t head_bytes = 0;    // of them, those of packages with nothing but heads
   double kv_bytes = 0;            // of caches, a token of the context
-  Flops layers;                   // of one token
+  // Of one token. Heads inside the package of the last layers count among these.
+  Flops layers;
   Flops heads;
   double attention_flops = 0;  // of one token, a token of the context
 

@@ -40,6 +40,14 @@ std::string quality_text(const artifact::Manifest& manifest) {
       value.perplexity, value.reference_perplexity);
 }
 
+// "vocabulary 0-149 in 2 outputs".
+std::string heads_text(std::span<const artifact::Head> heads) {
+  std::string text =
+      fmt::format("vocabulary {}-{}", heads.front().vocab_begin, heads.back().vocab_end - 1);
+  if (heads.size() > 1) text += fmt::format(" in {} outputs", heads.size());
+  return text;
+}
+
 std::string report_text(const std::string& path, const artifact::Manifest& manifest) {
   std::string text =
       fmt::format("{}: compiled model {}, {} with {} layers, {} {}, for {}\n", escaped(path),
@@ -68,8 +76,11 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
   text += table(rows, "  ");
   rows.clear();
   for (const artifact::Shard& shard : manifest.shards) {
-    rows.push_back({shard.package, artifact::layers_text(shard.layers),
-                    format_bytes(bytes_below(manifest, shard.package))});
+    std::string content = artifact::layers_text(shard.layers);
+    if (manifest.has_head_inside() && &shard == &manifest.shards.back())
+      content += ", " + heads_text(manifest.heads);
+    rows.push_back(
+        {shard.package, std::move(content), format_bytes(bytes_below(manifest, shard.package))});
     if (!shard.experts) continue;
     for (const artifact::ExpertPack& pack : shard.experts->packs)
       rows.push_back({pack.package,
@@ -78,10 +89,7 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
   }
   for (const std::span<const artifact::Head> heads : manifest.head_packages()) {
     const std::string& package = heads.front().package;
-    std::string content =
-        fmt::format("vocabulary {}-{}", heads.front().vocab_begin, heads.back().vocab_end - 1);
-    if (heads.size() > 1) content += fmt::format(" in {} outputs", heads.size());
-    rows.push_back({package, std::move(content), format_bytes(bytes_below(manifest, package))});
+    rows.push_back({package, heads_text(heads), format_bytes(bytes_below(manifest, package))});
   }
   if (manifest.embed)
     rows.push_back({manifest.embed->package, "final norm",

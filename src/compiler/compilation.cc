@@ -48,8 +48,9 @@ class Compilation {
     report_.notes = plan_.notes;
     report_.manifest = describe_model(checkpoint_, plan_, report_.notes);
     for (const LayerShard& shard : plan_.layer_shards) ANEMONE_RETURN_IF_ERROR(write_layers(shard));
-    for (const std::vector<ane::Range>& outputs : plan_.head_packages)
-      ANEMONE_RETURN_IF_ERROR(write_heads(outputs));
+    if (!has_head_inside())
+      for (const std::vector<ane::Range>& outputs : plan_.head_packages)
+        ANEMONE_RETURN_IF_ERROR(write_heads(outputs));
     if (plan_.has_embed()) ANEMONE_RETURN_IF_ERROR(write_embed());
     ANEMONE_RETURN_IF_ERROR(write_embeddings());
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
@@ -104,13 +105,19 @@ class Compilation {
     mlpackage::Model model;
     artifact::Shard shard;
     std::string prefix;  // of the experts behind its end
+    const bool has_head = has_head_inside() && &planned == &plan_.layer_shards.back();
+    const std::vector<models::Projection> projections =
+        has_head ? head_projections(plan_.head_packages.front())
+                 : std::vector<models::Projection>();
+    std::vector<artifact::Head> heads;
     const bool is_whole = journal_ || plan_.options.check || has_new_kind(planned.layers);
     for (const artifact::Function& function : plan_.functions) {
       if (!is_whole && &function != &plan_.functions.back()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
           models::ShardInterface interface,
           models::build_layers(model.program, function.name, *plan_.architecture, plan_.config,
-                               planned.layers, weights_, plan_.graph_options(function)));
+                               planned.layers, weights_, plan_.graph_options(function),
+                               projections));
       const std::int64_t before =
           report_.manifest.shards.empty() ? 0 : report_.manifest.shards.back().carried;
       if (interface.entered != before)
@@ -121,6 +128,7 @@ class Compilation {
         if (port.tail != 0) tails_[port.name] = port.tail;
       shard.caches = std::move(interface.caches);
       shard.output = std::move(interface.output);
+      heads = std::move(interface.heads);
       shard.carried = interface.carried;
       if (interface.experts) {
         prefix = interface.experts->prefix;
@@ -133,8 +141,13 @@ class Compilation {
     }
     shard.layers = planned.layers;
     shard.package = package_of(planned.layers);
-    ANEMONE_RETURN_IF_ERROR(write(std::move(model), shard.package,
-                                  artifact::layers_text(planned.layers), planned.bytes,
+    std::string content = artifact::layers_text(planned.layers);
+    if (has_head) {
+      ANEMONE_RETURN_IF_ERROR(add_heads(model, projections, std::move(heads), shard.package));
+      content += ", " + head_text(plan_.head_packages.front());
+    }
+    ANEMONE_RETURN_IF_ERROR(write(std::move(model), shard.package, content,
+                                  planned.bytes + (has_head ? plan_.head_bytes : 0),
                                   planned.layers.end - planned.layers.begin));
     for (const LayerShard::ExpertPack& pack : planned.packs) {
       ANEMONE_RETURN_IF_ERROR(write_experts(planned.layers.end - 1, prefix, pack));
@@ -162,9 +175,9 @@ class Compilation {
                  1);
   }
 
-  // A package whose outputs are these ranges of the vocabulary.
-  Status write_heads(const std::vector<ane::Range>& ranges) {
-    mlpackage::Model model;
+  bool has_head_inside() const { return plan_.options.packages.has_head_inside; }
+
+  std::vector<models::Projection> head_projections(const std::vector<ane::Range>& ranges) const {
     std::vector<models::Projection> projections;
     for (const ane::Range& range : ranges)
       projections.push_back(
@@ -172,6 +185,31 @@ class Compilation {
            .role = models::WeightRole::kHead,
            .parts = {{plan_.head_tensor, range.begin, range.end - range.begin}},
            .inputs = plan_.config.hidden_size});
+    return projections;
+  }
+
+  std::string head_text(const std::vector<ane::Range>& ranges) const {
+    return fmt::format("{} {}-{}", plan_.config.classifies() ? "labels" : "vocabulary",
+                       ranges.front().begin, ranges.back().end - 1);
+  }
+
+  // Takes heads of `model`, which becomes this package, into the manifest.
+  Status add_heads(const mlpackage::Model& model,
+                   const std::vector<models::Projection>& projections,
+                   std::vector<artifact::Head> heads, const std::string& package) {
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      heads[i].package = package;
+      if (plan_.heads_hold_embeddings())
+        ANEMONE_RETURN_IF_ERROR(add_embedding_part(model, projections[i], heads[i]));
+      report_.manifest.heads.push_back(std::move(heads[i]));
+    }
+    return {};
+  }
+
+  // A package whose outputs are these ranges of the vocabulary.
+  Status write_heads(const std::vector<ane::Range>& ranges) {
+    mlpackage::Model model;
+    const std::vector<models::Projection> projections = head_projections(ranges);
     std::vector<artifact::Head> heads;
     for (const artifact::Function& function : plan_.functions) {
       if (!is_of_heads(function)) continue;
@@ -181,18 +219,9 @@ class Compilation {
     }
     const std::string package =
         fmt::format("head_{}.mlpackage", report_.manifest.head_packages().size());
-    for (std::size_t i = 0; i < heads.size(); ++i) {
-      heads[i].package = package;
-      if (plan_.heads_hold_embeddings())
-        ANEMONE_RETURN_IF_ERROR(add_embedding_part(model, projections[i], heads[i]));
-      report_.manifest.heads.push_back(std::move(heads[i]));
-    }
-    const std::int64_t begin = ranges.front().begin;
-    const std::int64_t end = ranges.back().end;
-    const auto rows = static_cast<std::uint64_t>(end - begin);
-    return write(std::move(model), package,
-                 fmt::format("{} {}-{}", plan_.config.classifies() ? "labels" : "vocabulary", begin,
-                             end - 1),
+    ANEMONE_RETURN_IF_ERROR(add_heads(model, projections, std::move(heads), package));
+    const auto rows = static_cast<std::uint64_t>(ranges.back().end - ranges.front().begin);
+    return write(std::move(model), package, head_text(ranges),
                  plan_.head_bytes * rows / static_cast<std::uint64_t>(plan_.config.num_logits()));
   }
 

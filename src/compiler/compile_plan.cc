@@ -232,13 +232,14 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
                                            .parts = {{plan.head_tensor, 0, config.num_logits()}},
                                            .inputs = config.hidden_size}));
   plan.head_bytes = head->bytes;
+  note_exceeded_limits(plan);
   const auto head_rows = static_cast<std::uint64_t>(config.num_logits());
   std::function<bool(std::int64_t)> is_slow;
   if (plan.is_slow_product() != nullptr && head->scheme == quant::Scheme::kNone)
     is_slow = [&](std::int64_t rows) { return ane::is_slow_product(rows, config.hidden_size); };
-  plan.head_packages = ane::plan_heads(options.form.head_outputs, config.num_logits(),
-                                       (plan.head_bytes + head_rows - 1) / head_rows, is_slow,
-                                       options.packages.heads);
+  plan.head_packages = ane::plan_heads(
+      options.form.head_outputs, config.num_logits(), (plan.head_bytes + head_rows - 1) / head_rows,
+      is_slow, options.packages.has_head_inside ? 1 : options.packages.heads);
   // What labels tokens has no use for it.
   if (options.form.has_embed() && !config.classifies())
     plan.embed_bytes =

@@ -40,7 +40,8 @@ struct CompilePlan {
   std::int64_t expert_layers = 0;           // that have experts
   std::uint64_t expert_bytes = 0;           // of all of them
   std::vector<std::int64_t> expert_widths;  // tokens of the functions of an expert, ascending
-  std::vector<std::vector<ane::Range>> head_packages;  // the outputs of each
+  // The outputs of each; of one alone where it is the package of the last layers.
+  std::vector<std::vector<ane::Range>> head_packages;
   std::string embedding_tensor;
   std::string layer_embedding_tensor = "model.embed_tokens_per_layer.weight";
   std::string head_tensor;

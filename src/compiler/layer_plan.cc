@@ -131,20 +131,6 @@ std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers,
   return pieces;
 }
 
-// Somebody asked for these packages, so they are made.
-void note_exceeded_limits(CompilePlan& plan) {
-  const auto exceeds = [](const LayerShard& shard) {
-    return shard.bytes > ane::kShardBytes ||
-           shard.layers.end - shard.layers.begin > ane::kMaxLayers;
-  };
-  const auto count = std::ranges::count_if(plan.layer_shards, exceeds);
-  if (count == 0) return;
-  plan.notes.push_back(fmt::format(
-      "{} of {} packages have more than the {} MB or {} layers that every chip is known to take: "
-      "anemone check says what is known of them",
-      count, plan.layer_shards.size(), ane::kShardBytes / 1'000'000, ane::kMaxLayers));
-}
-
 }  // namespace
 
 Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) {
@@ -201,8 +187,23 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
         artifact::layers_text(heaviest->layers), heaviest->bytes / 1'000'000,
         ane::kShardBytes / 1'000'000,
         plan.config.shares_keys() ? ", since layers share keys" : ""));
-  if (options.packages.layers != "auto") note_exceeded_limits(plan);
   return {};
+}
+
+void note_exceeded_limits(CompilePlan& plan) {
+  const ane::PackagePlan& packages = plan.options.packages;
+  if (packages.layers == "auto" && !packages.has_head_inside) return;
+  const auto exceeds = [&](const LayerShard& shard) {
+    const bool has_head = packages.has_head_inside && &shard == &plan.layer_shards.back();
+    return shard.bytes + (has_head ? plan.head_bytes : 0) > ane::kShardBytes ||
+           shard.layers.end - shard.layers.begin > ane::kMaxLayers;
+  };
+  const auto count = std::ranges::count_if(plan.layer_shards, exceeds);
+  if (count == 0) return;
+  plan.notes.push_back(fmt::format(
+      "{} of {} packages have more than the {} MB or {} layers that every chip is known to take: "
+      "anemone check says what is known of them",
+      count, plan.layer_shards.size(), ane::kShardBytes / 1'000'000, ane::kMaxLayers));
 }
 
 }  // namespace anemone::compiler

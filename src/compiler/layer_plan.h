@@ -14,4 +14,8 @@ namespace anemone::compiler {
 // do not fit the model; the errors of models::part_sizes().
 Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan);
 
+// Adds a note where packages that somebody asked for have more than every chip is known to take;
+// they are made all the same. Needs layer_shards and head_bytes.
+void note_exceeded_limits(CompilePlan& plan);
+
 }  // namespace anemone::compiler

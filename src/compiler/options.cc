@@ -19,13 +19,13 @@ std::string describe_options(const CompileOptions& options) {
       "target {} precision {} quant {} bits {} block {} palette {} group {} threshold {} context "
       "{} tiers "
       "[{}] "
-      "prefill {} verify {} range {} shards {} experts {} heads {}",
+      "prefill {} verify {} range {} shards {} experts {} heads {}{}",
       ir::opset_target(options.target), dtype_name(options.precision),
       quant::scheme_name(quant.scheme), quant.keeps_bits ? "kept" : "chosen", quant.block_size,
       quant.palette_mode == quant::PaletteMode::kKmeans ? "kmeans" : "uniform", quant.group_size,
       quant.threshold, options.context, fmt::join(options.tiers, " "), options.prefill,
       options.draft_width, options.range_dim, options.packages.layers, options.packages.experts,
-      options.packages.heads);
+      options.packages.heads, options.packages.has_head_inside ? " inside" : "");
   for (const artifact::FormField& field : artifact::form_fields())
     text += fmt::format(" {} {}", field.name, field.value_of(options.form));
   for (const auto& [role, scheme] : options.recipe.by_role)

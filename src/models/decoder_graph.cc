@@ -38,9 +38,8 @@ std::uint64_t constant_bytes(const ir::Op& op) {
   return bytes;
 }
 
-ir::Value* final_norm(LayerGraph& graph) {
-  return rms_norm(graph, graph.hidden_input(), 1, graph.config().tensors.final_norm + ".weight",
-                  "final_norm");
+ir::Value* final_norm(LayerGraph& graph, ir::Value* hidden) {
+  return rms_norm(graph, hidden, 1, graph.config().tensors.final_norm + ".weight", "final_norm");
 }
 
 // The logits of a range of the vocabulary.
@@ -70,12 +69,59 @@ ir::Value* logits_of(LayerGraph& graph, ir::Value* normed, const Projection& pro
              : graph.transpose(logits, {0, 2, 3, 1}, "logits_last" + suffix);
 }
 
+// The final norm and the heads behind it. `input` names `hidden`; their outputs are added to
+// `outputs`.
+std::vector<artifact::Head> add_heads(LayerGraph& graph, ir::Value* hidden,
+                                      const std::string& input,
+                                      std::span<const Projection> projections,
+                                      std::vector<ir::Value*>& outputs) {
+  ir::Builder& builder = graph.builder();
+  const artifact::Form& form = graph.options().form;
+  ir::Value* normed = final_norm(graph, hidden);
+  if (graph.config().logit_scale != 1)
+    normed = graph.scale(normed, graph.config().logit_scale, "final_scaled");
+  std::vector<artifact::Head> heads;
+  for (const Projection& projection : projections) {
+    const std::string suffix =
+        projections.size() == 1 ? std::string() : fmt::format("_{}", heads.size());
+    artifact::Head& head = heads.emplace_back();
+    head.vocab_begin = projection.parts.front().row_begin;
+    head.vocab_end = head.vocab_begin + projection.parts.front().rows;
+    head.input = input;
+    ir::Value* output = logits_of(graph, normed, projection, suffix);
+    head.output = "logits" + suffix;
+    if (form.has_argmax()) {
+      head.output = "highest_logit" + suffix;
+      head.argmax = "token" + suffix;
+      const std::int32_t axis = form.logits == artifact::LogitsLayout::kLast ? 3 : 1;
+      ir::Value* highest = builder.op("reduce_max",
+                                      {{"x", output},
+                                       {"axes", ir::Literal::int32s({axis})},
+                                       {"keep_dims", ir::Literal::boolean(true)}},
+                                      "highest" + suffix);
+      ir::Value* row = builder.op("reduce_argmax",
+                                  {{"x", output},
+                                   {"axis", ir::Literal::int32(axis)},
+                                   {"keep_dims", ir::Literal::boolean(true)}},
+                                  "highest_row" + suffix);
+      builder.rename(row, head.argmax);
+      output = highest;
+      outputs.insert(outputs.end(), {highest, row});
+    } else {
+      outputs.push_back(output);
+    }
+    builder.rename(output, head.output);
+  }
+  return heads;
+}
+
 }  // namespace
 
 Result<ShardInterface> build_layers(ir::Program& program, const std::string& function,
                                     const Architecture& architecture, const DecoderConfig& config,
                                     const artifact::LayerSpan& layers, WeightProvider& weights,
-                                    const GraphOptions& options) {
+                                    const GraphOptions& options,
+                                    std::span<const Projection> heads) {
   ir::Builder builder(program, ops::op_registry(), function, options.opset);
   LayerGraph graph(builder, config, weights, options, layers);
   ir::Value* hidden = build(graph, architecture);
@@ -105,6 +151,7 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
   builder.rename(hidden, interface.output);
   std::vector<ir::Value*> outputs = {hidden};
   outputs.insert(outputs.end(), other_outputs.begin(), other_outputs.end());
+  if (!heads.empty()) interface.heads = add_heads(graph, hidden, interface.output, heads, outputs);
   ANEMONE_RETURN_IF_ERROR(builder.finish(std::move(outputs)));
   return interface;
 }
@@ -147,41 +194,10 @@ Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std:
                                                 const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, options.opset);
   LayerGraph graph(builder, config, weights, options);
-  ir::Value* normed = final_norm(graph);
-  if (config.logit_scale != 1) normed = graph.scale(normed, config.logit_scale, "final_scaled");
-  std::vector<artifact::Head> heads;
+  ir::Value* hidden = graph.hidden_input();
   std::vector<ir::Value*> outputs;
-  for (const Projection& projection : projections) {
-    const std::string suffix =
-        projections.size() == 1 ? std::string() : fmt::format("_{}", heads.size());
-    artifact::Head& head = heads.emplace_back();
-    head.vocab_begin = projection.parts.front().row_begin;
-    head.vocab_end = head.vocab_begin + projection.parts.front().rows;
-    head.input = graph.ports().front().name;
-    ir::Value* output = logits_of(graph, normed, projection, suffix);
-    head.output = "logits" + suffix;
-    if (options.form.has_argmax()) {
-      head.output = "highest_logit" + suffix;
-      head.argmax = "token" + suffix;
-      const std::int32_t axis = options.form.logits == artifact::LogitsLayout::kLast ? 3 : 1;
-      ir::Value* highest = builder.op("reduce_max",
-                                      {{"x", output},
-                                       {"axes", ir::Literal::int32s({axis})},
-                                       {"keep_dims", ir::Literal::boolean(true)}},
-                                      "highest" + suffix);
-      ir::Value* row = builder.op("reduce_argmax",
-                                  {{"x", output},
-                                   {"axis", ir::Literal::int32(axis)},
-                                   {"keep_dims", ir::Literal::boolean(true)}},
-                                  "highest_row" + suffix);
-      builder.rename(row, head.argmax);
-      output = highest;
-      outputs.insert(outputs.end(), {highest, row});
-    } else {
-      outputs.push_back(output);
-    }
-    builder.rename(output, head.output);
-  }
+  std::vector<artifact::Head> heads =
+      add_heads(graph, hidden, graph.ports().front().name, projections, outputs);
   ANEMONE_RETURN_IF_ERROR(builder.finish(std::move(outputs)));
   return heads;
 }
@@ -191,7 +207,7 @@ Result<artifact::Embed> build_embed(ir::Program& program, const std::string& fun
                                     const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, options.opset);
   LayerGraph graph(builder, config, weights, options);
-  ir::Value* normed = final_norm(graph);
+  ir::Value* normed = final_norm(graph, graph.hidden_input());
   builder.rename(normed, "normed");
   ANEMONE_RETURN_IF_ERROR(builder.finish({normed}));
   return artifact::Embed{.package = {}, .input = graph.ports().front().name, .output = "normed"};

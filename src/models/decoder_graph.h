@@ -34,13 +34,16 @@ struct ShardInterface {
     std::string weights;
   };
   std::optional<Experts> experts;
+  std::vector<artifact::Head> heads = {};  // without their package
 };
 
-// Adds a function that runs these layers.
+// Adds a function that runs these layers, which end with the model's last one if there are `heads`:
+// the projections of build_heads(), whose outputs the function then has beside the hidden state.
 Result<ShardInterface> build_layers(ir::Program& program, const std::string& function,
                                     const Architecture& architecture, const DecoderConfig& config,
                                     const artifact::LayerSpan& layers, WeightProvider& weights,
-                                    const GraphOptions& options);
+                                    const GraphOptions& options,
+                                    std::span<const Projection> heads = {});
 
 // Adds a function with one expert of a layer: kExpertInput to kExpertOutput.
 Status build_expert(ir::Program& program, const std::string& function, const DecoderConfig& config,

@@ -29,7 +29,7 @@ TEST(PackagePlan, HasNames) {
     EXPECT_FALSE(each.plan.is_automatic());
     EXPECT_EQ(*read_plan(std::string(each.name)), each.plan);
   }
-  EXPECT_EQ(names.size(), 7U);
+  EXPECT_EQ(names.size(), 8U);
   EXPECT_FALSE(read_plan("no-such-plan").ok());
 }
 
@@ -38,10 +38,12 @@ TEST(PackagePlan, IsReadFromAFile) {
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(*plan, (PackagePlan{"0:20,20:32", "8", 4}));
   EXPECT_EQ(*plan_of("{}"), PackagePlan{});
+  EXPECT_TRUE(plan_of(R"({"layers": 2, "heads": "inside"})")->has_head_inside);
+  EXPECT_FALSE(plan_of(R"({"heads": "inside"})")->is_automatic());
   for (const char* text :
        {"[]", R"({"layer": 3})", R"({"layers": -1})", R"({"layers": [1]})", R"({"heads": "4"})",
-        R"({"heads": 4096})", R"({"measured": {}})", R"({"measured": [{"layers": "0:4"}]})",
-        R"({"measured": [{"layers": "4:0", "ms": 1}]})",
+        R"({"heads": "outside"})", R"({"heads": 4096})", R"({"measured": {}})",
+        R"({"measured": [{"layers": "0:4"}]})", R"({"measured": [{"layers": "4:0", "ms": 1}]})",
         R"({"measured": [{"layers": "0:4", "ms": -1}]})", R"({"measured": []})",
         R"({"measured": [{"layers": "0:4", "ms": 1}], "layers": 2})"})
     EXPECT_FALSE(plan_of(text).ok()) << text;

@@ -313,6 +313,35 @@ TEST_P(DamagedRows, AreRefusedWithOneClearLine) {
 INSTANTIATE_TEST_SUITE_P(Table, DamagedRows, ::testing::ValuesIn(kDamagedRows),
                          [](const auto& info) { return std::string(info.param.name); });
 
+const Damage kDamagedHeadsInside[] = {
+    {"VersionBeforeThem", "/format_version", "2", Code::kCorrupt,
+     "expected format_version 3 for what the manifest has, got 2"},
+    {"OneApart", "/heads/1/package", "\"head_1.mlpackage\"", Code::kCorrupt,
+     "expected all heads in \"layers_03_04.mlpackage\" with its output \"hidden_out\" as input, "
+     "got "
+     "one in \"head_1.mlpackage\" with \"hidden_out\""},
+    {"TheFirstApart", "/heads/0/package", "\"head_0.mlpackage\"", Code::kCorrupt,
+     "each package once, got \"layers_03_04.mlpackage\" twice"},
+    {"InEarlierLayers", "/heads/0/package", "\"layers_00_02.mlpackage\"", Code::kCorrupt,
+     "each package once, got \"layers_00_02.mlpackage\" twice"},
+    {"OfAnotherInput", "/heads/1/input", "\"hidden\"", Code::kCorrupt, "with \"hidden\""},
+    {"OfNoInput", "/heads/0/input", "\"\"", Code::kCorrupt, "with \"\""},
+    {"LogitsAreTheHiddenState", "/heads/0/output", "\"hidden_out\"", Code::kCorrupt,
+     "each output of \"layers_03_04.mlpackage\" once, got \"hidden_out\" twice"},
+    {"LogitsAreACache", "/heads/1/output", "\"k_3_out\"", Code::kCorrupt, "got \"k_3_out\" twice"},
+    {"LogitsTwice", "/heads/1/output", "\"logits_0\"", Code::kCorrupt, "got \"logits_0\" twice"},
+    {"RowsMissing", "/heads/1/vocab_end", "999", Code::kCorrupt, "cover 1000 vocabulary rows"},
+};
+
+class DamagedHeadsInside : public ::testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedHeadsInside, AreRefusedWithOneClearLine) {
+  expect_refused(testing::sample_with_head_inside(), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DamagedHeadsInside, ::testing::ValuesIn(kDamagedHeadsInside),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 TEST(DamagedManifest, IsRefusedWhenItIsNoObject) {
   for (const char* text : {"[]", "null", "3", "\"manifest\"", "{}"}) {
     const auto read = manifest_from_json(Json::parse(text), "m");

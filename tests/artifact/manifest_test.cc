@@ -133,6 +133,19 @@ TEST(Manifest, GivesHeadsTheFunctionOfTheWholeContext) {
   EXPECT_EQ(manifest.head_function(manifest.functions[2])->name, "decode");
 }
 
+TEST(Manifest, SaysWhereTheHeadsAre) {
+  const Manifest apart = sample_manifest();
+  EXPECT_FALSE(apart.has_head_inside());
+  EXPECT_EQ(apart.head_packages().size(), 2U);
+  const Json json = to_json(testing::sample_with_head_inside());
+  EXPECT_EQ(json["format_version"], 3);
+  const auto inside = manifest_from_json(json, "m");
+  ASSERT_TRUE(inside.ok()) << inside.status().message();
+  EXPECT_TRUE(inside->has_head_inside());
+  EXPECT_TRUE(inside->head_packages().empty());
+  EXPECT_EQ(dump_json(to_json(*inside)), dump_json(json));
+}
+
 TEST(Manifest, FindsRopesByName) {
   const Manifest manifest = sample_manifest();
   ASSERT_NE(manifest.rope("local"), nullptr);

@@ -91,4 +91,12 @@ Manifest sample_with_quantized_rows() {
   return m;
 }
 
+Manifest sample_with_head_inside() {
+  Manifest m = sample_manifest();
+  const Shard& last = m.shards.back();
+  m.heads = {{last.package, 0, 512, last.output, "logits_0"},
+             {last.package, 512, 1000, last.output, "logits_1"}};
+  return m;
+}
+
 }  // namespace anemone::artifact::testing

@@ -12,4 +12,7 @@ Manifest sample_manifest();
 // The same with embeddings in quantized forms: scales in a file, scales in the manifest, palettes.
 Manifest sample_with_quantized_rows();
 
+// The same with both heads in the package of the last layers.
+Manifest sample_with_head_inside();
+
 }  // namespace anemone::artifact::testing

@@ -69,6 +69,12 @@ TEST(NamedPlans, OfHyMt) {
   EXPECT_FALSE(plan.notes_contain("packages have more than"));
 }
 
+TEST(NamedPlans, OfOnePackage) {
+  const Planned plan = planned("phi-4-mini", "one-package");
+  EXPECT_EQ(plan.packages, std::vector<std::string>{"layers_00_31.mlpackage"});
+  EXPECT_TRUE(plan.notes_contain("1 of 1 packages have more than the 250 MB or 16 layers"));
+}
+
 TEST(NamedPlans, OfModelsWithExperts) {
   const Planned zaya = planned("zaya1-8b", "zaya1-by-layer");
   EXPECT_EQ(zaya.count("layers_"), zaya.packages.size() - 3);

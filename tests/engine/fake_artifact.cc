@@ -44,10 +44,14 @@ artifact::Manifest fake_manifest(const FakeOptions& options) {
          "hidden_out",
          {{"k" + number, output("k"), dtype, shape}, {"v" + number, output("v"), dtype, shape}}});
   }
+  const bool is_joined = options.join_heads || options.head_inside;
   for (int h = 0; h < options.heads; ++h)
-    m.heads.push_back({"head_" + std::to_string(options.join_heads ? 0 : h) + ".mlpackage",
+    m.heads.push_back({options.head_inside
+                           ? m.shards.back().package
+                           : "head_" + std::to_string(is_joined ? 0 : h) + ".mlpackage",
                        options.vocab * h / options.heads, options.vocab * (h + 1) / options.heads,
-                       "hidden", options.join_heads ? "logits_" + std::to_string(h) : "logits"});
+                       options.head_inside ? m.shards.back().output : "hidden",
+                       is_joined ? "logits_" + std::to_string(h) : "logits"});
   return m;
 }
 

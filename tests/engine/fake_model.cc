@@ -128,6 +128,28 @@ class FakeProgram : public exec::LoadedProgram {
     out.shape = shape;
     return out;
   }
+  void add_logits(std::span<const artifact::Head> heads, std::int64_t tokens,
+                  exec::Signature& signature) const {
+    for (const artifact::Head& head : heads)
+      signature.outputs.push_back(feature(head.output, {1, head.columns(), tokens, 1}));
+  }
+  void put_logits(std::span<const artifact::Head> heads, const std::vector<float>& hidden,
+                  exec::Outputs& outputs) const {
+    const auto tokens = static_cast<std::int64_t>(hidden.size()) / kFakeHidden;
+    for (const artifact::Head& head : heads) {
+      const std::int64_t rows = head.columns();
+      std::vector<float> out(static_cast<std::size_t>(rows * tokens));
+      for (std::int64_t t = 0; t < tokens; ++t) {
+        const std::vector<float> x = column(hidden, tokens, t);
+        for (std::int64_t r = 0; r < rows; ++r)
+          for (std::int64_t c = 0; c < kFakeHidden; ++c)
+            out[static_cast<std::size_t>(r * tokens + t)] +=
+                fake_weight(7, (head.vocab_begin + r) * kFakeHidden + c) *
+                x[static_cast<std::size_t>(c)];
+      }
+      put_output(outputs, head.output, dtype_, {1, rows, tokens, 1}, out);
+    }
+  }
 
   artifact::Manifest manifest_;
   std::shared_ptr<FakeExecutor::Counts> counts_;
@@ -162,6 +184,7 @@ class FakeShard : public FakeProgram {
           signature.outputs.push_back(feature(cache.output, cache.shape));
         }
       }
+      if (has_heads()) add_logits(manifest_.heads, t, signature);
     }
   }
 
@@ -265,6 +288,7 @@ class FakeShard : public FakeProgram {
       }
     }
     put_output(outputs, shard_.output, dtype_, {1, kFakeHidden, tokens, 1}, out);
+    if (has_heads()) put_logits(manifest_.heads, out, outputs);
     for (std::size_t c = 0; c < 2; ++c) {
       const auto& cache = shard_.caches[c];
       if (!cache.output.empty()) {
@@ -279,6 +303,10 @@ class FakeShard : public FakeProgram {
   }
 
  private:
+  bool has_heads() const {
+    return manifest_.has_head_inside() && index_ + 1 == manifest_.shards.size();
+  }
+
   const artifact::Shard& shard_;
   std::size_t index_;
 };
@@ -292,8 +320,7 @@ class FakeHeads : public FakeProgram {
       exec::Signature& signature = signatures_.emplace_back();
       signature.inputs.push_back(
           feature(heads_.front().input, {1, kFakeHidden, function.tokens, 1}));
-      for (const artifact::Head& head : heads_)
-        signature.outputs.push_back(feature(head.output, {1, head.columns(), function.tokens, 1}));
+      add_logits(heads_, function.tokens, signature);
     }
   }
 
@@ -301,22 +328,9 @@ class FakeHeads : public FakeProgram {
   Status compute(const exec::Inputs& inputs, exec::Outputs& outputs,
                  exec::StateStore* /*states*/) const override {
     const std::vector<float> hidden = value_of(inputs, heads_.front().input);
-    const auto tokens = static_cast<std::int64_t>(hidden.size()) / kFakeHidden;
     ++counts_->head_runs;
-    counts_->head_columns += tokens;
-    for (const artifact::Head& head : heads_) {
-      const std::int64_t rows = head.columns();
-      std::vector<float> out(static_cast<std::size_t>(rows * tokens));
-      for (std::int64_t t = 0; t < tokens; ++t) {
-        const std::vector<float> x = column(hidden, tokens, t);
-        for (std::int64_t r = 0; r < rows; ++r)
-          for (std::int64_t c = 0; c < kFakeHidden; ++c)
-            out[static_cast<std::size_t>(r * tokens + t)] +=
-                fake_weight(7, (head.vocab_begin + r) * kFakeHidden + c) *
-                x[static_cast<std::size_t>(c)];
-      }
-      put_output(outputs, head.output, dtype_, {1, rows, tokens, 1}, out);
-    }
+    counts_->head_columns += static_cast<std::int64_t>(hidden.size()) / kFakeHidden;
+    put_logits(heads_, hidden, outputs);
     return {};
   }
 

@@ -29,10 +29,11 @@ struct FakeOptions {
   std::int64_t context = 200;
   std::int64_t vocab = 50;
   std::vector<std::int64_t> widths = {1, 64};
-  std::int64_t window = 5;  // of the odd layers; 0: full attention
-  int shards = 2;           // of one layer each
-  int heads = 2;            // ranges of the vocabulary
-  bool join_heads = false;  // all of them in one package
+  std::int64_t window = 5;   // of the odd layers; 0: full attention
+  int shards = 2;            // of one layer each
+  int heads = 2;             // ranges of the vocabulary
+  bool join_heads = false;   // all of them in one package
+  bool head_inside = false;  // all of them in the package of the last layers
 };
 
 artifact::Manifest fake_manifest(const FakeOptions& options);
@@ -50,7 +51,7 @@ class FakeExecutor : public exec::Executor {
 
   struct Counts {
     int shard_runs = 0;
-    int head_runs = 0;
+    int head_runs = 0;  // of packages that have nothing else
     std::int64_t head_columns = 0;
     int fail_after = -1;              // shard runs until one fails; -1: never
     int failures = -1;                // runs that fail then; -1: all

@@ -117,6 +117,27 @@ const Mismatch kMismatches[] = {
 INSTANTIATE_TEST_SUITE_P(Table, PackageMismatch, ::testing::ValuesIn(kMismatches),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(Model, LayersWithoutTheLogitsOfTheirHeadAreCorrupt) {
+  FakeOptions options;
+  options.head_inside = true;
+  const TemporaryFolder folder;
+  testing::write_fake_artifact(folder.path(), options);
+  for (const auto& [change, message] :
+       {std::pair<std::function<void(Manifest&)>, std::string>(
+            [](Manifest& m) { m.heads[1].output = "other"; },
+            "[layers_1.mlpackage] expected output \"logits_1\" [1, 25, 1, 1], got none of that "
+            "name"),
+        {[](Manifest& m) { m.heads[0].vocab_end = 24; },
+         "[layers_1.mlpackage] expected output \"logits_0\" [1, 25, 1, 1], got [1, 24, 1, 1]"}}) {
+    auto manifest = testing::fake_manifest(options);
+    change(manifest);
+    FakeExecutor executor(manifest);
+    const Status status = Model::load(folder.path(), executor).status();
+    EXPECT_EQ(status.code(), Code::kCorrupt);
+    EXPECT_NE(status.message().find(message), std::string::npos) << status.message();
+  }
+}
+
 TEST(Model, ArtifactWithoutASingleStepIsUnsupported) {
   const TemporaryFolder folder;
   FakeOptions options;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which packages a session runs for a prompt, which prompts it refuses, and what it keeps.
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 
 #include "engine/session/session.h"
+#include "engine/session/step_runner.h"
 #include "tests/engine/loaded_fake.h"
 
 namespace anemone::engine {
@@ -62,6 +64,41 @@ TEST(Session, APackageOfSeveralHeadsRunsOnce) {
   const auto ids = prompt_of(10);
   EXPECT_EQ(single_steps(fake, ids), single_steps(LoadedFake(apart), ids));
   EXPECT_EQ(fake.executor.counts().head_runs, 10);
+}
+
+TEST(Session, HeadsInsideTheLastLayersRunWithThem) {
+  FakeOptions apart;
+  apart.heads = 2;
+  FakeOptions with_layers = apart;
+  with_layers.head_inside = true;
+  LoadedFake fake(with_layers);
+  EXPECT_TRUE(fake.model->head_packages().empty());
+  const auto ids = prompt_of(100);  // the last chunk has padding
+  const LoadedFake fake_apart(apart);
+  EXPECT_EQ(single_steps(fake, ids), single_steps(fake_apart, ids));
+  auto session = fake.session();
+  auto expected = fake_apart.session();
+  ASSERT_TRUE(session->prefill(ids).ok());
+  ASSERT_TRUE(expected->prefill(ids).ok());
+  EXPECT_TRUE(std::ranges::equal(session->logits(), expected->logits()));
+  EXPECT_EQ(fake.executor.counts().head_runs, 0);
+}
+
+// The logits of all of them would take memory.
+TEST(Session, HeadsInsideTheLastLayersRunOneChunkInAStep) {
+  const auto ids = prompt_of(150);
+  for (const bool is_inside : {false, true}) {
+    FakeOptions options;
+    options.head_inside = is_inside;
+    const LoadedFake fake(options);
+    StepRunner runner(fake.model);
+    const auto sequence = *Sequence::create(fake.model);
+    sequence->prepare(std::ssize(ids));
+    StepItem item{sequence.get(), ids};
+    runner.step({&item, 1});
+    ASSERT_TRUE(item.status.ok()) << item.status.message();
+    EXPECT_EQ(item.done, is_inside ? 64 : 150);
+  }
 }
 
 TEST(Session, IdsOutsideTheVocabularyAreRefusedBeforeAnythingRuns) {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <ostream>
+#include <string>
 
 #include "tests/engine/loaded_fake.h"
 
@@ -17,17 +19,28 @@ using testing::Logits;
 using testing::prompt_of;
 using testing::single_steps;
 
-class EveryForm : public ::testing::TestWithParam<bool> {
+struct Form {
+  const char* name;
+  bool states;
+  bool head_inside = false;
+
+  friend void PrintTo(const Form& form, std::ostream* out) { *out << form.name; }
+};
+
+class EveryForm : public ::testing::TestWithParam<Form> {
  protected:
   FakeOptions options() const {
     FakeOptions out;
-    out.states = GetParam();
+    out.states = GetParam().states;
+    out.head_inside = GetParam().head_inside;
     return out;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Caches, EveryForm, ::testing::Values(false, true), [](const auto& info) {
-  return info.param ? "AsStates" : "AsInputsAndOutputs";
-});
+INSTANTIATE_TEST_SUITE_P(Caches, EveryForm,
+                         ::testing::Values(Form{"AsInputsAndOutputs", false},
+                                           Form{"AsStates", true},
+                                           Form{"BesideHeads", false, true}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(EveryForm, PrefillOfAnyLengthEqualsSingleStepsBitForBit) {
   const LoadedFake fake(options());
@@ -121,12 +134,13 @@ TEST_P(EveryForm, SessionIsStillGoodAfterAFailedRun) {
   LoadedFake fake(options());
   auto session = fake.session();
   const auto ids = prompt_of(100);
-  // The third run fails, which is that of the second shard: chunks go through a shard together.
+  // The fourth run fails, which is one of the second shard: chunks go through a shard together, but
+  // for those that give logits.
   fake.executor.counts().fail_after = 3;
   const Status status = session->prefill(ids);
   EXPECT_EQ(status.code(), Code::kInternal);
   EXPECT_NE(status.message().find("layers_1.mlpackage"), std::string::npos) << status.message();
-  EXPECT_EQ(session->position(), 0);
+  EXPECT_EQ(session->position(), GetParam().head_inside ? 64 : 0);
   fake.executor.counts().fail_after = -1;
   ASSERT_TRUE(session->prefill_to(ids).ok());
   EXPECT_EQ(copy(session->logits()), single_steps(fake, ids).back());

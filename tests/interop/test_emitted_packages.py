@@ -41,6 +41,8 @@ OPTIONS = {
     "two_packages": ["--shards", "2"],
     "one_layer_each": ["--shards", "3"],
     "given_ranges": ["--shards", "0:1,1:3"],
+    "head_inside": ["--plan", "one-package"],
+    "head_inside_packed_states_and_a_tier": [*PACKED, "--plan", "one-package", "--context", "16,64", "--prefill", "8"],
     "decode_only": ["--prefill", "1"],
     "three_functions": ["--draft-width", "4"],
     "prefill_of_two": ["--prefill", "2"],

@@ -147,6 +147,19 @@ int index_of(std::vector<HostInput>& inputs, const HostInput& input) {
   return index;
 }
 
+// The outputs of the heads of a package.
+Status check_logits(const artifact::Manifest& manifest, std::span<const artifact::Head> heads,
+                    const PackageChecker& checker, std::int64_t tokens) {
+  for (const artifact::Head& each : heads) {
+    ANEMONE_RETURN_IF_ERROR(
+        checker.output(each.output, manifest.form.logits_shape(each.columns(), tokens)).status());
+    if (!each.argmax.empty())
+      ANEMONE_RETURN_IF_ERROR(
+          checker.integer_output(each.argmax, manifest.form.logits_shape(1, tokens)));
+  }
+  return {};
+}
+
 Status check_heads(const artifact::Manifest& manifest, std::span<const artifact::Head> heads,
                    const PackageChecker& checker, std::int64_t tokens, DType flowing) {
   const artifact::Head& head = heads.front();
@@ -160,14 +173,7 @@ Status check_heads(const artifact::Manifest& manifest, std::span<const artifact:
   artifact::Shard as_shard;
   as_shard.inputs.emplace_back().name = head.input;
   ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(as_shard));
-  for (const artifact::Head& each : heads) {
-    ANEMONE_RETURN_IF_ERROR(
-        checker.output(each.output, manifest.form.logits_shape(each.columns(), tokens)).status());
-    if (!each.argmax.empty())
-      ANEMONE_RETURN_IF_ERROR(
-          checker.integer_output(each.argmax, manifest.form.logits_shape(1, tokens)));
-  }
-  return {};
+  return check_logits(manifest, heads, checker, tokens);
 }
 
 void set_columns(const artifact::Manifest& manifest, const artifact::Shard& shard,
@@ -250,6 +256,8 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
           *shard.experts,
           artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, tokens),
           artifact::hidden_shape(manifest.form.layout, shard.experts->count, tokens), flowing));
+    if (s + 1 == shards.size() && manifest.has_head_inside())
+      ANEMONE_RETURN_IF_ERROR(check_logits(manifest, manifest.heads, checker, tokens));
   }
   const auto head_packages = manifest.head_packages();
   for (std::size_t p = 0; p < heads.size(); ++p) {

@@ -86,7 +86,7 @@ class Model {
   // is the one for a single token.
   const std::vector<FunctionPlan>& functions() const { return functions_; }
   const exec::LoadedProgram& shard(std::size_t index) const { return *shards_[index]; }
-  // The heads of each package that has some, and the program of such a package.
+  // The heads of each package that has nothing else (Manifest::head_packages()), and its program.
   const std::vector<std::span<const artifact::Head>>& head_packages() const {
     return head_packages_;
   }

@@ -56,16 +56,15 @@ Status Classifier::run(std::span<const std::int32_t> ids, std::int64_t first, st
   const std::int64_t labels = manifest.vocab_size;
   logits.resize(begin + static_cast<std::size_t>((last - first) * labels));
   const bool is_last = manifest.form.logits == artifact::LogitsLayout::kLast;
-  for (std::size_t p = 0; p < outputs_.heads.size(); ++p)
-    for (const artifact::Head& head : model_->head_packages()[p]) {
-      const std::vector<float> values =
-          to_floats(exec::find_output(outputs_.heads[p], head.output)->view());
-      const std::int64_t rows = head.columns();
-      for (std::int64_t row = 0; row < rows; ++row)
-        for (std::int64_t t = first; t < last; ++t)
-          logits[begin + static_cast<std::size_t>((t - first) * labels + head.vocab_begin + row)] =
-              values[static_cast<std::size_t>(is_last ? t * rows + row : row * width + t)];
-    }
+  for (const artifact::Head& head : manifest.heads) {
+    const std::vector<float> values =
+        to_floats(exec::find_output(head_outputs(*model_, head, outputs_), head.output)->view());
+    const std::int64_t rows = head.columns();
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t t = first; t < last; ++t)
+        logits[begin + static_cast<std::size_t>((t - first) * labels + head.vocab_begin + row)] =
+            values[static_cast<std::size_t>(is_last ? t * rows + row : row * width + t)];
+  }
   return {};
 }
 

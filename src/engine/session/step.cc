@@ -73,6 +73,22 @@ exec::Inputs shard_inputs(const artifact::Shard& shard, const FunctionPlan& plan
   return inputs;
 }
 
+// Checks what the heads of a package gave for `tokens` tokens.
+Status check_head_outputs(const artifact::Manifest& manifest, std::span<const artifact::Head> heads,
+                          std::int64_t tokens, const exec::Outputs& outputs) {
+  const auto check = [&](const artifact::Head& head, const std::string& output,
+                         std::int64_t columns) {
+    return checked_output(outputs, head.package, output,
+                          manifest.form.logits_shape(columns, tokens))
+        .status();
+  };
+  for (const artifact::Head& head : heads) {
+    ANEMONE_RETURN_IF_ERROR(check(head, head.output, head.columns()));
+    if (!head.argmax.empty()) ANEMONE_RETURN_IF_ERROR(check(head, head.argmax, 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 StepOutputs make_outputs(const Model& model) {
@@ -114,9 +130,20 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
     }
     if (shard.experts) ANEMONE_RETURN_IF_ERROR(add_experts(model, s, chunks));
   }
+  if (manifest.has_head_inside())
+    for (const Chunk& chunk : chunks)
+      ANEMONE_RETURN_IF_ERROR(check_head_outputs(
+          manifest, manifest.heads, chunk.host_inputs->tokens(), chunk.outputs->shards.back()));
   for (const Chunk& chunk : chunks)
     chunk.caches->append(chunk.host_inputs->position(), chunk.host_inputs->count());
   return {};
+}
+
+const exec::Outputs& head_outputs(const Model& model, const artifact::Head& head,
+                                  const StepOutputs& outputs) {
+  for (std::size_t p = 0; p < outputs.heads.size(); ++p)
+    if (model.head_packages()[p].front().package == head.package) return outputs.heads[p];
+  return outputs.shards.back();
 }
 
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
@@ -132,16 +159,8 @@ Status run_heads(const Model& model, const std::string& function, std::int64_t t
       items.push_back({&inputs[i], &chunks[i].outputs->heads[p], nullptr});
     const Status status = model.head_program(p).run_batch(function, items);
     if (!status.ok()) return status.with(package);
-    const auto check = [&](const Chunk& chunk, const std::string& output, std::int64_t columns) {
-      return checked_output(chunk.outputs->heads[p], package, output,
-                            manifest.form.logits_shape(columns, tokens))
-          .status();
-    };
     for (const Chunk& chunk : chunks)
-      for (const artifact::Head& head : heads) {
-        ANEMONE_RETURN_IF_ERROR(check(chunk, head.output, head.columns()));
-        if (!head.argmax.empty()) ANEMONE_RETURN_IF_ERROR(check(chunk, head.argmax, 1));
-      }
+      ANEMONE_RETURN_IF_ERROR(check_head_outputs(manifest, heads, tokens, chunk.outputs->heads[p]));
   }
   return {};
 }

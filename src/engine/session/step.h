@@ -20,7 +20,7 @@ namespace anemone::engine {
 // What the packages gave for one chunk; storage is used again by the next step.
 struct StepOutputs {
   std::vector<exec::Outputs> shards;
-  std::vector<exec::Outputs> heads;  // [package of heads]
+  std::vector<exec::Outputs> heads;  // [package of heads]; none where a shard has them
   exec::Outputs embed;
   Tensor experts;
 };
@@ -50,9 +50,14 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks,
                   const std::function<void()>* meanwhile = nullptr);
 
-// Runs all heads over `tokens` columns of each chunk's `hidden`.
+// Runs all heads over `tokens` columns of each chunk's `hidden`. Heads inside the package of the
+// last layers (Manifest::has_head_inside()) have run with it, over all columns of the chunk.
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
                  std::span<const Chunk> chunks);
+
+// The outputs of the package that has this head of the model, after run_heads().
+const exec::Outputs& head_outputs(const Model& model, const artifact::Head& head,
+                                  const StepOutputs& outputs);
 
 // Runs the package of Manifest::embed over `tokens` columns of each chunk's `hidden`.
 Status run_embed(const Model& model, const std::string& function, std::int64_t tokens,

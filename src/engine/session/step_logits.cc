@@ -68,6 +68,8 @@ const Bucket& StepRunner::smallest_bucket() const {
 // A pass of several tokens needs the heads for one column of each item only, or for the last chunks
 // of an item with several predictions.
 Status StepRunner::predict_last(const Bucket& bucket) {
+  // They have given the logits of all tokens of a chunk.
+  const bool has_head_inside = model_->manifest().has_head_inside();
   std::vector<Chunk> chunks;
   std::vector<const Part*> parts;  // of each chunk
   if (columns_.size() < parts_.size()) columns_.resize(parts_.size());
@@ -84,7 +86,7 @@ Status StepRunner::predict_last(const Bucket& bucket) {
       continue;
     }
     Chunk chunk = chunks_[part.first_chunk + part.chunks - 1];
-    if (bucket.width() != 1) {
+    if (bucket.width() != 1 && !has_head_inside) {
       Tensor& column = columns_[parts.size()];
       take_column(chunk.hidden, part.last_count - 1, model_->manifest(), column);
       chunk.hidden = column.view();
@@ -98,8 +100,12 @@ Status StepRunner::predict_last(const Bucket& bucket) {
     StepItem& item = *parts[i]->item;
     if (!item.status.ok()) continue;
     const StepInputs& inputs = *chunks[i].host_inputs;
-    item.status = gather({.chunk = &chunks[i], .position = inputs.position() + inputs.count() - 1},
-                         *item.sequence);
+    Column last{.chunk = &chunks[i], .position = inputs.position() + inputs.count() - 1};
+    if (has_head_inside) {
+      last.tokens = inputs.tokens();
+      last.index = inputs.count() - 1;
+    }
+    item.status = gather(last, *item.sequence);
     // The caches may hold NaN, too.
     if (!item.status.ok()) item.sequence->clear();
   }
@@ -194,16 +200,15 @@ Status StepRunner::gather_argmax(const Column& column, Sequence& sequence) {
         manifest.name, position);
   float highest = 0;
   std::optional<std::int32_t> best;
-  for (std::size_t p = 0; p < outputs.heads.size(); ++p)
-    for (const artifact::Head& head : model_->head_packages()[p]) {
-      const float logit = to_floats(exec::find_output(outputs.heads[p], head.output)->view())[at];
-      ANEMONE_RETURN_IF_ERROR(check_logits({&logit, 1}, manifest.name, position));
-      const std::int32_t row =
-          exec::find_output(outputs.heads[p], head.argmax)->view().as<std::int32_t>()[at];
-      if (best && !(logit > highest)) continue;
-      highest = logit;
-      best = static_cast<std::int32_t>(head.vocab_begin) + row;
-    }
+  for (const artifact::Head& head : manifest.heads) {
+    const exec::Outputs& given = head_outputs(*model_, head, outputs);
+    const float logit = to_floats(exec::find_output(given, head.output)->view())[at];
+    ANEMONE_RETURN_IF_ERROR(check_logits({&logit, 1}, manifest.name, position));
+    const std::int32_t row = exec::find_output(given, head.argmax)->view().as<std::int32_t>()[at];
+    if (best && !(logit > highest)) continue;
+    highest = logit;
+    best = static_cast<std::int32_t>(head.vocab_begin) + row;
+  }
   sequence.argmaxes_.push_back(best.value_or(0));
   return {};
 }
@@ -212,14 +217,14 @@ Status StepRunner::gather_argmax(const Column& column, Sequence& sequence) {
 void StepRunner::gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column,
                                std::span<float> logits) const {
   const bool is_last = model_->manifest().form.logits == artifact::LogitsLayout::kLast;
-  for (std::size_t p = 0; p < outputs.heads.size(); ++p)
-    for (const artifact::Head& head : model_->head_packages()[p]) {
-      const auto rows = static_cast<std::size_t>(head.columns());
-      const std::size_t first = static_cast<std::size_t>(column) * (is_last ? rows : 1);
-      const std::size_t stride = is_last ? 1 : static_cast<std::size_t>(tokens);
-      const auto out = logits.subspan(static_cast<std::size_t>(head.vocab_begin), rows);
-      take_strided(exec::find_output(outputs.heads[p], head.output)->view(), first, stride, out);
-    }
+  for (const artifact::Head& head : model_->manifest().heads) {
+    const auto rows = static_cast<std::size_t>(head.columns());
+    const std::size_t first = static_cast<std::size_t>(column) * (is_last ? rows : 1);
+    const std::size_t stride = is_last ? 1 : static_cast<std::size_t>(tokens);
+    const auto out = logits.subspan(static_cast<std::size_t>(head.vocab_begin), rows);
+    const exec::Outputs& given = head_outputs(*model_, head, outputs);
+    take_strided(exec::find_output(given, head.output)->view(), first, stride, out);
+  }
 }
 
 }  // namespace anemone::engine
