@@ -3,6 +3,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <string_view>
 #include <thread>
 
 #include "api/executors.h"
@@ -15,7 +16,7 @@
 namespace anemone::serve {
 namespace {
 
-// The tests run once more over the double of Core ML.
+// The tests run once more over the doubles of Core ML and of the private client.
 #ifndef ANEMONE_EXECUTOR
 #define ANEMONE_EXECUTOR "cpu"
 #endif
@@ -38,6 +39,10 @@ class PocketServer : public ::testing::Test {
     ASSERT_TRUE(report.ok()) << report.status().message();
     api::ExecutorOptions with{.threads = 2, .kind = ANEMONE_EXECUTOR};
     with.coreml_cache = [] { return Result<std::string>(folder_->file("cache")); };
+    // An answer that came from somewhere else would say nothing of the executor.
+    with.on_note = [](std::string_view note) {
+      EXPECT_EQ(note.find("the CPU computes it"), note.npos) << note;
+    };
     const auto executor = std::move(api::make_executor(with)).value();
     auto model = engine::Model::load(artifact, *executor);
     ASSERT_TRUE(model.ok()) << model.status().message();
