@@ -143,9 +143,8 @@ Status check_head_inside(const Manifest& manifest, std::string_view subject) {
   for (const Head& head : manifest.heads)
     if (head.package != last.package || head.input != last.output)
       return corrupt(
-          "[{}] expected all heads in \"{}\" with its output \"{}\" as input, got one in \"{}\" "
-          "with "
-          "\"{}\"",
+          "[{}] expected all heads in \"{}\" with its output \"{}\" as input, got one in "
+          "\"{}\" with \"{}\"",
           subject, last.package, last.output, head.package, head.input);
   return {};
 }

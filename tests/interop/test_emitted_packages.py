@@ -211,8 +211,8 @@ def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
     assert len(manifest["shards"]) == expected
     # The tier of 7 tokens has no room for a prefill of 8.
     functions = {"decode_only": 1, "context_of_one": 1, "three_functions": 3, "one_tier": 4, "states_and_a_tier": 4,
-                 "packed_states_and_a_tier": 4, "three_tiers": 7, "range_dim": 1, "range_dim_with_a_tier": 2,
-                 "all_at_once": 2}.get(options, 2)
+                 "packed_states_and_a_tier": 4, "head_inside_packed_states_and_a_tier": 4, "three_tiers": 7, "range_dim": 1,
+                 "range_dim_with_a_tier": 2, "all_at_once": 2}.get(options, 2)
     assert len(manifest["functions"]) == functions
 
 
