@@ -14,6 +14,7 @@
 #include "engine/model/model.h"
 #include "engine/model/step_inputs.h"
 #include "engine/session/kv_cache.h"
+#include "engine/session/step_observer.h"
 
 namespace anemone::engine {
 
@@ -46,13 +47,15 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
 // Runs all shards on the chunks of a step. The chunks have the same width, that of their tensors.
 // Those of one session are in the order of their tokens; its caches have them afterwards. After an
 // error the caches of the chunks may or may not hold their tokens.
-// `meanwhile` is that of exec::BatchItem.
+// `meanwhile` is that of exec::BatchItem. The observers here may be null: they are told of the
+// runs.
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks,
-                  const std::function<void()>* meanwhile = nullptr);
+                  const std::function<void()>* meanwhile = nullptr,
+                  StepObserver* observer = nullptr);
 
 // Runs all heads over `tokens` columns of each chunk's `hidden`.
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
-                 std::span<const Chunk> chunks);
+                 std::span<const Chunk> chunks, StepObserver* observer = nullptr);
 
 // Runs the package of Manifest::embed over `tokens` columns of each chunk's `hidden`.
 Status run_embed(const Model& model, const std::string& function, std::int64_t tokens,
