@@ -98,7 +98,10 @@ class StubBackend : public openai::Backend {
                                                   std::shared_ptr<Responder> responder,
                                                   const HeaderList& headers,
                                                   WorkBudget& /*budget*/) override {
+    ANEMONE_CHECK(!request.prompts.empty() && request.prompts.size() <= openai::kMaxPrompts);
     ANEMONE_CHECK(request.text.max_tokens.value_or(0) >= 0);
+    ANEMONE_CHECK(request.text.top_logprobs.value_or(1) >= 1 &&
+                  request.text.top_logprobs.value_or(1) <= llamacpp::kMaxProbabilities);
     ANEMONE_CHECK(request.text.sampling.top_k.value_or(0) >= 0);
     ANEMONE_CHECK(request.text.stop.size() <= llamacpp::kMaxStops);
     for (const auto& [id, bias] : request.text.sampling.logit_bias) ANEMONE_CHECK(id >= 0);
