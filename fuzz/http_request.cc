@@ -61,6 +61,8 @@ class StubBackend : public openai::Backend {
     check(request.generation);
     ANEMONE_CHECK(request.messages.is_array() && !request.messages.empty());
     ANEMONE_CHECK(request.generation.max_tokens.value_or(1) >= 1);
+    // The answer has one function_call.
+    ANEMONE_CHECK(!request.has_functions || request.tools == nullptr || !request.is_parallel);
     for (const Json& message : request.messages)
       ANEMONE_CHECK(message.at("role").is_string() &&
                     (message.at("content").is_string() || message.at("content").is_null()));
