@@ -39,9 +39,9 @@ class Notes : public StepObserver {
   std::vector<std::string> functions;
 };
 
-Result<GenerateResult> generate_with(const ScriptedModel& scripted, StepObserver* observer,
-                                     std::vector<std::int32_t> prompt,
-                                     const GenerateOptions& options) {
+Result<GenerateResult> generate_observed(const ScriptedModel& scripted, StepObserver* observer,
+                                         std::vector<std::int32_t> prompt,
+                                         const GenerateOptions& options) {
   Engine engine({.observer = observer});
   return generate(engine, scripted.model(), std::move(prompt), options);
 }
@@ -52,7 +52,7 @@ TEST(StepObserver, IsToldOfEachStepAndItsPhases) {
   options.max_new_tokens = 2;
   options.ignore_eos = true;
   Notes notes;
-  const auto observed = generate_with(scripted, &notes, {1, 2, 3}, options);
+  const auto observed = generate_observed(scripted, &notes, {1, 2, 3}, options);
   ASSERT_TRUE(observed.ok()) << observed.status().message();
   EXPECT_EQ(notes.text,
             "prompt(embed() layers(run.) heads(run.) sample() 3) "
@@ -61,7 +61,7 @@ TEST(StepObserver, IsToldOfEachStepAndItsPhases) {
   EXPECT_EQ(notes.packages[0], scripted.model()->manifest().shards[0].package);
   EXPECT_EQ(notes.packages[1], scripted.model()->head_packages()[0].front().package);
   EXPECT_EQ(notes.functions[1], notes.functions[3]) << "the head of one token";
-  const auto alone = generate_with(scripted, nullptr, {1, 2, 3}, options);
+  const auto alone = generate_observed(scripted, nullptr, {1, 2, 3}, options);
   ASSERT_TRUE(alone.ok());
   EXPECT_EQ(alone->ids, observed->ids);
 }
@@ -71,7 +71,7 @@ TEST(StepObserver, APromptOfOneTokenIsAPromptToo) {
   GenerateOptions options;
   options.max_new_tokens = 1;
   Notes notes;
-  ASSERT_TRUE(generate_with(scripted, &notes, {1}, options).ok());
+  ASSERT_TRUE(generate_observed(scripted, &notes, {1}, options).ok());
   EXPECT_TRUE(notes.text.starts_with("prompt(")) << notes.text;
   EXPECT_EQ(notes.text.find("decode("), std::string::npos) << notes.text;
 }
@@ -81,7 +81,7 @@ TEST(StepObserver, IsToldTheEndOfWhatFails) {
   GenerateOptions options;
   options.on_piece = [](const TextPiece&) { return Status(Code::kIo, "no room"); };
   Notes notes;
-  EXPECT_EQ(generate_with(scripted, &notes, {1, 2, 3}, options).status().code(), Code::kIo);
+  EXPECT_EQ(generate_observed(scripted, &notes, {1, 2, 3}, options).status().code(), Code::kIo);
   EXPECT_EQ(std::count(notes.text.begin(), notes.text.end(), '('),
             std::count(notes.text.begin(), notes.text.end(), ')'));
   EXPECT_TRUE(notes.text.ends_with("sample() 3) ")) << notes.text;

@@ -20,10 +20,6 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 
 }  // namespace
 
-bool ModelLoop::Text::is_paused() const {
-  return choice.options.is_paused && choice.options.is_paused();
-}
-
 ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool,
                      const SpeculationOptions& speculation, StepObserver* observer)
     : model_(std::move(model)),
@@ -36,11 +32,6 @@ ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool,
       embeds_(model_) {
   // A prompt has two tokens to read, at least.
   chunks_.reserve(StepItem::kMaxTokens / 2);
-}
-
-void ModelLoop::Steps::reserve(std::size_t count) {
-  items.reserve(count);
-  texts.reserve(count);
 }
 
 void ModelLoop::Steps::add(Text& text, std::int64_t max_tokens) {

@@ -77,14 +77,17 @@ class ModelLoop {
     bool wants_prompt_logits() const {
       return !has_prediction && static_cast<bool>(choice.options.on_prompt_logits);
     }
-    bool is_paused() const;
+    bool is_paused() const { return choice.options.is_paused && choice.options.is_paused(); }
   };
   // A runner, and what its next step takes. The lists have room for all that comes, so that a step
   // takes no memory.
   struct Steps {
     Steps(std::shared_ptr<const Model> model, StepObserver* observer)
         : runner(std::move(model), observer) {}
-    void reserve(std::size_t count);
+    void reserve(std::size_t count) {
+      items.reserve(count);
+      texts.reserve(count);
+    }
     // The tokens that the text has to run.
     void add(Text& text, std::int64_t max_tokens = StepItem::kMaxTokens);
 
