@@ -61,6 +61,8 @@ class StubBackend : public openai::Backend {
     check(request.generation);
     ANEMONE_CHECK(request.messages.is_array() && !request.messages.empty());
     ANEMONE_CHECK(request.generation.max_tokens.value_or(1) >= 1);
+    // The answer has one function_call.
+    ANEMONE_CHECK(!request.has_functions || request.tools == nullptr || !request.is_parallel);
     for (const Json& message : request.messages)
       ANEMONE_CHECK(message.at("role").is_string() &&
                     (message.at("content").is_string() || message.at("content").is_null()));
@@ -98,7 +100,10 @@ class StubBackend : public openai::Backend {
                                                   std::shared_ptr<Responder> responder,
                                                   const HeaderList& headers,
                                                   WorkBudget& /*budget*/) override {
+    ANEMONE_CHECK(!request.prompts.empty() && request.prompts.size() <= openai::kMaxPrompts);
     ANEMONE_CHECK(request.text.max_tokens.value_or(0) >= 0);
+    ANEMONE_CHECK(request.text.top_logprobs.value_or(1) >= 1 &&
+                  request.text.top_logprobs.value_or(1) <= llamacpp::kMaxProbabilities);
     ANEMONE_CHECK(request.text.sampling.top_k.value_or(0) >= 0);
     ANEMONE_CHECK(request.text.stop.size() <= llamacpp::kMaxStops);
     for (const auto& [id, bias] : request.text.sampling.logit_bias) ANEMONE_CHECK(id >= 0);

@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/progress.h"
+#include "cli/command.h"
 #include "cli/draft_flags.h"
 #include "engine/generation/text_request.h"
 #include "engine/model/model.h"
@@ -42,8 +43,14 @@ struct RunOptions {
   bool checks_hashes = false;
   bool requires_ane = false;
   std::string logits_out;
+  bool shows_profile = false;
+  std::string trace;  // file
+  bool warms_up = false;
   DraftFlags drafts;
 };
+
+// All flags of `run`, into the options.
+void add_run_flags(CLI::App& command, RunOptions& options, Context& context);
 
 // The prompt as it is given, or what stdin holds where it is "-".
 Result<std::string> prompt_text(const std::string& prompt);

@@ -99,6 +99,7 @@ class StateStore {
 };
 
 struct CacheBinding;  // cache_binding.h
+struct RunTimes;      // profile.h
 
 // One run of several together; the pointers are those of LoadedProgram::run().
 struct BatchItem {
@@ -114,6 +115,9 @@ struct BatchItem {
   // caller's thread, by executors that can: it may run other functions, with other states and
   // caches, which then need not wait for the end of a long run. It does not throw.
   const std::function<void()>* meanwhile = nullptr;
+  // May be null; of the first item alone. Gets how long the steps of all items took, from executors
+  // that tell. The results are the same to the bit.
+  RunTimes* times = nullptr;
 };
 
 class Profiled;

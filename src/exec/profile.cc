@@ -13,6 +13,16 @@ Result<const Profiled*> profiled(const LoadedProgram& program) {
 
 }  // namespace
 
+void RunTimes::add(const std::shared_ptr<const std::vector<PlanStep>>& steps_run,
+                   const std::vector<double>& seconds_run) {
+  if (steps == nullptr) {
+    steps = steps_run;
+    seconds.assign(seconds_run.size(), 0);
+  }
+  if (steps != steps_run) return;
+  for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] += seconds_run[i];
+}
+
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function) {
   ANEMONE_ASSIGN_OR_RETURN(const Profiled* found, profiled(program));
   return found->explain(function);

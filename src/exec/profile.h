@@ -6,6 +6,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,21 @@ struct PlanMemory {
   std::int64_t arena_bytes = 0;  // of the one block of memory that they share
   std::int64_t value_bytes = 0;  // of all of them, if each had memory of its own
 };
+
+// How long the steps of one run took, or of the runs of one batch together (BatchItem::times).
+// Whoever asks for them clears them first: an executor adds.
+struct RunTimes {
+  // Those of explain(), in their order, without times of their own; one object for all runs of a
+  // plan. Null: the executor does not tell.
+  std::shared_ptr<const std::vector<PlanStep>> steps;
+  std::vector<double> seconds;  // of each step
+
+  // Adds the times of one run. The times of steps other than those that are there are left out: a
+  // batch whose runs have different shapes gives those of its first shapes.
+  void add(const std::shared_ptr<const std::vector<PlanStep>>& steps_run,
+           const std::vector<double>& seconds_run);
+};
+
 // A loaded program that tells how it runs (LoadedProgram::profiled()). Thread-safe.
 class Profiled {
  public:

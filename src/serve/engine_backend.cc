@@ -169,6 +169,7 @@ Status EngineBackend::plan_parts(const openai::ChatRequest& request,
       text::marker_tokens(form.syntax, *model.tokenizer(), request.tools != nullptr);
   plan.parts = {form.syntax, request.tools, prompt.is_in_reasoning};
   plan.is_single_call = request.tools != nullptr && !request.is_parallel;
+  plan.head.has_function_call = request.has_functions;
   return {};
 }
 

@@ -55,10 +55,12 @@ std::optional<openai::ApiError> EngineBackend::complete_native(llamacpp::Complet
                                          engine::GenerateOptions::kUntilFull);
   if (!options.ok()) return openai::api_error(options.status());
   plan.options = *std::move(options);
-  auto ids = prompt_ids(*plan.model, request.prompt, budget);
-  if (!ids.ok()) return prompt_error(ids.status(), "prompt");
-  plan.prompt = *std::move(ids);
-  if (auto error = check_prompt(*plan.model, plan.prompt, "prompt")) return error;
+  for (openai::Prompt& prompt : request.prompts) {
+    auto ids = prompt_ids(*plan.model, prompt, budget);
+    if (!ids.ok()) return prompt_error(ids.status(), "prompt");
+    if (auto error = check_prompt(*plan.model, *ids, "prompt")) return error;
+    plan.prompts.push_back(*std::move(ids));
+  }
 
   const auto job = std::make_shared<llamacpp::CompletionJob>(std::move(plan), responder, headers);
   Status status = job->hold_plan();

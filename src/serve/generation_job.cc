@@ -12,7 +12,7 @@
 #include "serve/openai/api_handler.h"
 #include "serve/openai/error.h"
 #include "serve/openai/response.h"
-#include "text/text_work.h"
+#include "serve/token_scorer.h"
 
 namespace anemone::serve {
 namespace {
@@ -47,40 +47,6 @@ std::string new_call_id(text::CallSyntax syntax) {
 }
 
 }  // namespace
-
-// Turns ids and their log-probabilities into ScoredTokens. All calls for one choice share a budget,
-// which counts only the time that they take.
-class GenerationJob::Scorer {
- public:
-  Scorer(const text::Tokenizer& tokenizer, const std::atomic<bool>& cancel)
-      : tokenizer_(tokenizer), work_("answer", text::kAnswerLimits, &cancel) {
-    work_.pause();
-  }
-
-  // `logprobs` may be null. The error when the budget is used up.
-  Result<openai::ScoredToken> score(std::int32_t id, const engine::TokenLogprobs* logprobs) {
-    work_.resume();
-    auto out = score_now(id, logprobs);
-    work_.pause();
-    return out;
-  }
-
- private:
-  Result<openai::ScoredToken> score_now(std::int32_t id, const engine::TokenLogprobs* logprobs) {
-    openai::ScoredToken out;
-    ANEMONE_ASSIGN_OR_RETURN(out.bytes, tokenizer_.token_bytes(id, work_));
-    if (logprobs == nullptr) return out;
-    out.logprob = logprobs->logprob;
-    for (const auto& [other, logprob] : logprobs->top) {
-      ANEMONE_ASSIGN_OR_RETURN(std::string bytes, tokenizer_.token_bytes(other, work_));
-      out.top.emplace_back(std::move(bytes), logprob);
-    }
-    return out;
-  }
-
-  const text::Tokenizer& tokenizer_;
-  WorkBudget work_;
-};
 
 // One choice on its way to the client: collected, or sent piece by piece. The job outlives it.
 class GenerationJob::Writer {
@@ -245,7 +211,7 @@ class GenerationJob::Writer {
 
   GenerationJob& job_;
   const GenerationPlan::Prompt& prompt_;
-  Scorer scorer_;
+  TokenScorer scorer_;
   openai::Choice choice_;
   std::optional<text::AnswerParser> parser_;
   bool has_begun_ = false;

@@ -58,7 +58,6 @@ class GenerationJob : public std::enable_shared_from_this<GenerationJob> {
 
  private:
   void cancel() { *cancel_ = true; }
-  class Scorer;
   class Writer;
   engine::Choice make_choice(std::size_t prompt, std::int64_t number, std::int64_t index);
   void choice_ended(Writer& writer, bool is_first, const Result<engine::GenerateResult>& result);

@@ -42,6 +42,43 @@ TEST_F(Explain, WeightsCountInTheFormThatTheyLieIn) {
   EXPECT_EQ(plain.flops, fused.flops);
 }
 
+// Each run tells its own times, whatever else is timed.
+TEST_F(Explain, ARunTellsHowLongItsStepsTook) {
+  build();
+  const auto loaded = load_as(kernels::simd::Isa::kPlain, false);
+  const Tensor x = random({1, 64, 5, 1});
+  const Inputs inputs = {{"x", x.view()}};
+  Outputs plain, outputs[2];
+  ASSERT_TRUE(loaded->run("", inputs, plain, nullptr).ok());
+  const auto steps = explain(*loaded);
+  ASSERT_TRUE(steps.ok());
+  ASSERT_TRUE(set_timed(*loaded, true).ok());
+  RunTimes times;
+  BatchItem items[2] = {{&inputs, &outputs[0], nullptr}, {&inputs, &outputs[1], nullptr}};
+  items[0].times = &times;
+  ASSERT_TRUE(loaded->run_batch("", items).ok());
+  ASSERT_NE(times.steps, nullptr);
+  ASSERT_EQ(times.steps->size(), steps->size());
+  ASSERT_EQ(times.seconds.size(), steps->size());
+  for (std::size_t i = 0; i < steps->size(); ++i) {
+    EXPECT_EQ((*times.steps)[i].name, (*steps)[i].name);
+    EXPECT_EQ((*times.steps)[i].runs, 0);
+  }
+  EXPECT_GT(times.seconds.back(), 0);
+  for (const Outputs& out : outputs)
+    EXPECT_EQ(to_floats(find_output(out, "y")->view()), to_floats(find_output(plain, "y")->view()));
+  EXPECT_EQ(last(*loaded).runs, 1) << "what set_timed() asked for counts as well";
+  EXPECT_NEAR(last(*loaded).seconds, times.seconds.back(), 1e-6);
+
+  // Times add up, and those of another plan are left out.
+  const double first = times.seconds.back();
+  ASSERT_TRUE(loaded->run_batch("", items).ok());
+  EXPECT_GT(times.seconds.back(), first);
+  const double both = times.seconds.back();
+  times.add(std::make_shared<const std::vector<PlanStep>>(1), {5});
+  EXPECT_EQ(times.seconds.back(), both);
+}
+
 TEST_F(Explain, TablesCountTheRowsThatAreReadAndProductsTheirTerms) {
   Builder b = function();
   Value* ids = b.input("ids", Type::tensor(DType::kInt32, {3}));

@@ -175,7 +175,8 @@ TEST(BadBody, OfAChatIsRefusedWithItsField) {
        {CHAT(R"("parallel_tool_calls": 1)"), "parallel_tool_calls"},
        {CHAT(R"("reasoning_effort": "huge")"), "reasoning_effort"},
        {CHAT(R"("enable_thinking": "no")"), "enable_thinking"},
-       {CHAT(R"("functions": [{"name": "f"}])"), "functions"},
+       {CHAT(R"("functions": [{"parameters": {}}])"), "functions[0]"},
+       {CHAT(R"("function_call": "perhaps")"), "function_call"},
        {CHAT(R"("grammar": "root ::= x")"), "grammar"},
        {CHAT(R"("modalities": ["audio"])"), "modalities"},
        {CHAT(R"("chat_template_kwargs": 1)"), "chat_template_kwargs"}});

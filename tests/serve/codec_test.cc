@@ -180,11 +180,15 @@ TEST(Answers, AreValidJsonWhateverTheBytesOfATokenAre) {
 
 TEST(Answers, NeverNameAnUnknownFinishReason) {
   using engine::FinishReason;
-  EXPECT_EQ(wire_finish_reason(FinishReason::kStop, false), "stop");
-  EXPECT_EQ(wire_finish_reason(FinishReason::kStop, true), "tool_calls");
-  EXPECT_EQ(wire_finish_reason(FinishReason::kRepeat, false), "stop");
-  EXPECT_EQ(wire_finish_reason(FinishReason::kLength, false), "length");
-  EXPECT_EQ(wire_finish_reason(FinishReason::kLength, true), "length");
+  EXPECT_EQ(wire_finish_reason({}, FinishReason::kStop, false), "stop");
+  EXPECT_EQ(wire_finish_reason({}, FinishReason::kStop, true), "tool_calls");
+  AnswerHead with_functions;
+  with_functions.has_function_call = true;
+  EXPECT_EQ(wire_finish_reason(with_functions, FinishReason::kStop, true), "function_call");
+  EXPECT_EQ(wire_finish_reason(with_functions, FinishReason::kStop, false), "stop");
+  EXPECT_EQ(wire_finish_reason({}, FinishReason::kRepeat, false), "stop");
+  EXPECT_EQ(wire_finish_reason({}, FinishReason::kLength, false), "length");
+  EXPECT_EQ(wire_finish_reason({}, FinishReason::kLength, true), "length");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // llama.cpp's own API over real sockets.
 #include <gtest/gtest.h>
 
+#include "serve/llamacpp/request.h"
 #include "tests/serve/test_server.h"
 
 namespace anemone::serve {
@@ -118,6 +119,92 @@ TEST_F(LlamaCpp, StreamsTheTokensOfEachPiece) {
   EXPECT_EQ(pieces_of("axy", {"xyz"}), (Pieces{{"a", {'a'}}, {"xy", {'x', 'y'}}}));
 }
 
+TEST_F(LlamaCpp, AnswersSeveralPromptsWithAList) {
+  const Json body = {{"prompt", Json::array({"xyz", Json::array({120, 121}), "x"})},
+                     {"n_predict", 4},
+                     {"return_tokens", true}};
+  const Json answers = post_json("/completion", body);
+  ASSERT_EQ(answers.size(), 3U) << dump_json(answers);
+  const std::size_t lengths[] = {3, 2, 1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(answers[i]["index"], i);
+    EXPECT_EQ(answers[i]["content"], letters(lengths[i], 4));
+    EXPECT_EQ(answers[i]["tokens"].size(), 4U);
+    EXPECT_EQ(answers[i]["tokens_evaluated"], lengths[i]);
+    EXPECT_EQ(answers[i]["stop"], true);
+  }
+  // One is answered as it would be alone.
+  const Json one = post_json("/completion", {{"prompt", {"xyz"}}, {"n_predict", 4}});
+  EXPECT_EQ(one["content"], letters(3, 4));
+}
+
+TEST_F(LlamaCpp, StreamsTheAnswersToSeveralPromptsTogether) {
+  const Answer answer =
+      post("/completion", {{"prompt", {"xyz", "x"}}, {"n_predict", 3}, {"stream", true}});
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(answer.is_complete);
+  std::string texts[2];
+  int ends[2] = {};
+  for (const std::string& event : testing::events_of(answer.body)) {
+    const Json json = json_of(event);
+    const auto index = json["index"].get<std::size_t>();
+    ASSERT_LT(index, 2U);
+    EXPECT_EQ(ends[index], 0) << "nothing comes after the end of a text";
+    texts[index] += json["content"].get<std::string>();
+    if (json["stop"] == true) ++ends[index];
+  }
+  EXPECT_EQ(texts[0], letters(3, 3));
+  EXPECT_EQ(texts[1], letters(1, 3));
+  EXPECT_EQ(ends[0] + ends[1], 2);
+}
+
+// The first text that fails is the answer to all prompts.
+TEST_F(LlamaCpp, OneTextThatFailsIsTheAnswer) {
+  const Json body = {{"prompt", {"xyz", "x"}},
+                     {"n_predict", 4},
+                     {"logit_bias", Json::array({Json::array({99999, 1})})}};
+  expect_api_error(post("/completion", body), 400, "logit_bias");
+  EXPECT_EQ(post_json("/completion", {{"prompt", "x"}, {"n_predict", 1}})["content"],
+            letters(1, 1));
+}
+
+TEST_F(LlamaCpp, GivesTheProbabilitiesOfTokens) {
+  server_.model().say(3, engine::testing::bytes_of("a\u00e9"));
+  Json body = {{"prompt", "xyz"}, {"n_predict", 3}, {"n_probs", 2}, {"return_tokens", true}};
+  const Json answer = post_json("/completion", body);
+  const Json& list = answer["completion_probabilities"];
+  ASSERT_EQ(list.size(), 3U) << dump_json(answer);
+  for (std::size_t i = 0; i < 3; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(list[i]["id"], answer["tokens"][i]);
+    EXPECT_LT(list[i]["logprob"], 0);
+    ASSERT_EQ(list[i]["top_logprobs"].size(), 2U);
+    // It is the most likely one: the script says so.
+    const Json& top = list[i]["top_logprobs"][0];
+    for (const char* key : {"id", "token", "bytes", "logprob"}) EXPECT_EQ(top[key], list[i][key]);
+    EXPECT_GT(top["logprob"], list[i]["top_logprobs"][1]["logprob"]);
+  }
+  EXPECT_EQ(list[0]["token"], "a");
+  EXPECT_EQ(list[0]["bytes"], Json::array({97}));
+  EXPECT_EQ(list[1]["token"], "") << "half a character";
+  EXPECT_EQ(list[1]["bytes"], Json::array({0xc3}));
+  EXPECT_FALSE(post_json("/completion", {{"prompt", "x"}, {"n_predict", 1}, {"n_probs", 0}})
+                   .contains("completion_probabilities"));
+
+  // A stream has them with the pieces that have the tokens, and not again at the end.
+  body["stream"] = true;
+  Json streamed = Json::array();
+  for (const std::string& event : testing::events_of(post("/completion", body).body)) {
+    const Json json = json_of(event);
+    EXPECT_EQ(json.contains("completion_probabilities"), json["stop"] == false);
+    if (json["stop"] == true) continue;
+    EXPECT_EQ(json["completion_probabilities"].size(), json["tokens"].size());
+    for (const Json& entry : json["completion_probabilities"]) streamed.push_back(entry);
+  }
+  EXPECT_EQ(streamed, list);
+}
+
 TEST_F(LlamaCpp, KeepsToGrammarsAndSchemas) {
   const Json digits =
       post_json("/completion", {{"prompt", "x"}, {"grammar", R"(root ::= [0-9] [0-9])"}});
@@ -133,10 +220,15 @@ TEST_F(LlamaCpp, RefusesWhatItCannotDo) {
     expect_api_error(post("/completion", body), 400, param);
   };
   refused({{"n_predict", 3}}, "prompt");
-  refused({{"prompt", Json::array({"a", "b"})}}, "prompt");
+  refused({{"prompt", Json::array()}}, "prompt");
+  refused({{"prompt", Json::array({"a", 5})}}, "prompt");
+  refused({{"prompt", Json::array({"a", std::string(testing::kTestContext + 1, 'x')})}}, "prompt");
+  refused({{"prompt", std::vector<std::string>(openai::kMaxPrompts + 1, "x")}}, "prompt");
   refused({{"prompt", "x"}, {"n_predict", -3}}, "n_predict");
   refused({{"prompt", "x"}, {"temperature", -1}}, "temperature");
-  refused({{"prompt", "x"}, {"n_probs", 2}}, "n_probs");
+  refused({{"prompt", "x"}, {"n_probs", -1}}, "n_probs");
+  refused({{"prompt", "x"}, {"n_probs", llamacpp::kMaxProbabilities + 1}}, "n_probs");
+  refused({{"prompt", "x"}, {"n_probs", 1}, {"post_sampling_probs", true}}, "post_sampling_probs");
   refused({{"prompt", "x"}, {"stop", {""}}}, "stop");
   refused({{"prompt", "x"}, {"logit_bias", {{"a", 1}}}}, "logit_bias");
   refused({{"prompt", "x"}, {"logit_bias", {{5, 1}, {6, 1}, {5, 2}}}}, "logit_bias");

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/serve/test_server.h"
+#include "tests/serve/tool_calls_fixture.h"
 
 namespace anemone::serve {
 namespace {
@@ -15,72 +15,6 @@ using testing::fetch;
 using testing::json_of;
 using testing::post_text;
 using testing::TestServer;
-
-constexpr const char* kChat = "/v1/chat/completions";
-
-// A template of few bytes that takes tools and, where it is asked to, begins the reasoning.
-constexpr const char* kThinkingTemplate =
-    "{% for m in messages %}{{ m.role }}:{{ m.content }}"
-    "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments.city }}"
-    "{% endfor %}\n{% endfor %}{% if tools %}T\n{% endif %}"
-    "{% if enable_thinking %}<think>\n{% endif %}"
-    "{% if is_told %}<think>\n\n</think>\n\n{% endif %}"
-    "{# <tool_call>{\"name\": ..., \"arguments\": ...}</tool_call>, </think> #}";
-
-const Json kHi = Json::array({{{"role", "user"}, {"content", "hi"}}});
-const Json kTools = *parse_json(R"([
-    {"type": "function", "function": {"name": "weather", "parameters": {"type": "object",
-      "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"]}}},
-    {"type": "function", "function": {"name": "now"}}])",
-                                "tools");
-constexpr const char* kParisCall =
-    "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
-constexpr const char* kNowCall =
-    "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
-
-engine::testing::ScriptOptions script() {
-  engine::testing::ScriptOptions out;
-  out.chat_template = kThinkingTemplate;
-  return out;
-}
-
-class ToolCallsTest : public ::testing::Test {
- protected:
-  Json post(const Json& body) {
-    const Answer answer = fetch(server_.port(), post_text(kChat, dump_json(body)));
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    return json_of(answer.body);
-  }
-  Json message(const Json& body) { return post(body)["choices"][0]["message"]; }
-  // The deltas of a stream, and the reason at its end.
-  std::pair<std::vector<Json>, std::string> stream(Json body) {
-    body["stream"] = true;
-    const Answer answer = fetch(server_.port(), post_text(kChat, dump_json(body)));
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    std::pair<std::vector<Json>, std::string> out;
-    for (const std::string& event : events_of(answer.body)) {
-      if (event == "[DONE]") continue;
-      const Json choice = json_of(event)["choices"][0];
-      out.first.push_back(choice["delta"]);
-      if (choice["finish_reason"].is_string()) out.second = choice["finish_reason"];
-    }
-    return out;
-  }
-  void expect_refused(const Json& body, const char* param, const char* code = nullptr) {
-    expect_api_error(fetch(server_.port(), post_text(kChat, dump_json(body))), 400, param, code);
-  }
-  // Has the model answer the request with this text.
-  void say(Json body, std::string_view text) {
-    body["max_tokens"] = 1;
-    const auto at = post(body)["usage"]["prompt_tokens"].get<std::int64_t>();
-    auto ids = engine::testing::bytes_of(text);
-    ids.push_back(engine::testing::kImEnd);
-    server_.model().say(at, ids);
-  }
-
-  TestServer server_{{}, script()};
-  Json asked_ = {{"messages", kHi}, {"tools", kTools}};
-};
 
 TEST_F(ToolCallsTest, AreMembersOfTheMessage) {
   say(asked_, std::string(kParisCall) + "\n" + kNowCall);

@@ -327,7 +327,8 @@ bool Engine::fits(const Waiting& waiting) const {
 ModelLoop& Engine::loop_of(const std::shared_ptr<const Model>& model) {
   for (const auto& loop : loops_)
     if (&loop->model() == model.get()) return *loop;
-  loops_.push_back(std::make_unique<ModelLoop>(model, pool_, options_.speculation));
+  loops_.push_back(
+      std::make_unique<ModelLoop>(model, pool_, options_.speculation, options_.observer));
   return *loops_.back();
 }
 

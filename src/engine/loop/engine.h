@@ -18,6 +18,7 @@
 #include "engine/loop/model_loop.h"
 #include "engine/loop/request.h"
 #include "engine/loop/sequence_pool.h"
+#include "engine/session/step_observer.h"
 #include "engine/speculation/speculator.h"
 
 namespace anemone::engine {
@@ -31,6 +32,8 @@ struct EngineOptions {
   // How texts are decoded faster, if at all (speculator.h). Models whose check_speculation() fails
   // go without.
   SpeculationOptions speculation = {};
+  // Told of the steps of texts (step_observer.h); may be null. It outlives the engine.
+  StepObserver* observer = nullptr;
 };
 // A quarter of the memory that this process may use.
 std::uint64_t default_cache_bytes();

@@ -20,26 +20,18 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 
 }  // namespace
 
-bool ModelLoop::Text::is_paused() const {
-  return choice.options.is_paused && choice.options.is_paused();
-}
-
 ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool,
-                     const SpeculationOptions& speculation)
+                     const SpeculationOptions& speculation, StepObserver* observer)
     : model_(std::move(model)),
       pool_(pool),
-      steps_(model_),
-      chunks_(model_),
+      observer_(observer),
+      steps_(model_, observer),
+      chunks_(model_, observer),
       speculator_(speculation, *model_),
       labels_(model_),
       embeds_(model_) {
   // A prompt has two tokens to read, at least.
   chunks_.reserve(StepItem::kMaxTokens / 2);
-}
-
-void ModelLoop::Steps::reserve(std::size_t count) {
-  items.reserve(count);
-  texts.reserve(count);
 }
 
 void ModelLoop::Steps::add(Text& text, std::int64_t max_tokens) {
@@ -162,8 +154,7 @@ bool ModelLoop::is_decoding(Text& text, bool is_solo) const {
   return text.rest().size() == 1;
 }
 
-bool ModelLoop::run(Steps& steps, const std::function<void()>* meanwhile) {
-  if (steps.items.empty()) return false;
+void ModelLoop::run(Steps& steps, const std::function<void()>* meanwhile) {
   for (Text* text : steps.texts) text->is_in_step = true;
   const auto start = Clock::now();
   const Status status = guarded([&]() -> Status {
@@ -171,13 +162,14 @@ bool ModelLoop::run(Steps& steps, const std::function<void()>* meanwhile) {
     return {};
   });
   steps.seconds = status.ok() ? seconds_between(start, Clock::now()) : 0;
+  steps.tokens = 0;
+  for (const StepItem& item : steps.items) steps.tokens += item.done;
   for (Text* text : steps.texts) text->is_in_step = false;
   for (std::size_t i = 0; i < steps.items.size(); ++i)
     take(*steps.texts[i], status.ok() ? std::move(steps.items[i].status) : status,
          steps.items.size() > 1);
   steps.items.clear();
   steps.texts.clear();
-  return true;
 }
 
 bool ModelLoop::decode() {
@@ -194,9 +186,13 @@ bool ModelLoop::decode() {
 
 bool ModelLoop::run_speculating() {
   if (steps_.items.empty()) return false;
+  // The last token of a prompt that is read alone goes with the texts that decode.
+  const bool is_prompt = std::ranges::none_of(steps_.texts, &Text::has_prediction);
+  ObservedStep step(observer_, is_prompt);
   speculator_.begin(std::ssize(steps_.items));
   for (std::size_t i = 0; i < steps_.items.size(); ++i) propose(*steps_.texts[i], steps_.items[i]);
   run(steps_);
+  step.set_tokens(steps_.tokens);
   if (steps_.seconds > 0) speculator_.end(steps_.seconds);
   return true;
 }
@@ -214,6 +210,7 @@ std::int64_t ModelLoop::most_proposed(const Text& text) const {
 void ModelLoop::propose(Text& text, StepItem& item) {
   // A prompt of one token is not a text that decodes yet.
   if (text.speculation == nullptr || !text.has_prediction) return;
+  const ObservedPhase phase(observer_, StepPhase::kProposals);
   const Status status = guarded([&]() -> Status {
     Speculation& speculation = *text.speculation;
     speculation.tokens.clear();
@@ -264,12 +261,20 @@ bool ModelLoop::read_prompts(const std::function<void()>& meanwhile) {
     add_short_prompts(chunks_, StepItem::kMaxTokens);
   else
     chunks_.add(*text);
-  return run(chunks_, &meanwhile);
+  return read(chunks_, &meanwhile);
 }
 
 bool ModelLoop::read_short_prompts() {
   add_short_prompts(steps_, kShortPrompt);
-  return run(steps_);
+  return read(steps_, nullptr);
+}
+
+bool ModelLoop::read(Steps& steps, const std::function<void()>* meanwhile) {
+  if (steps.items.empty()) return false;
+  ObservedStep step(observer_, /*is_prompt=*/true);
+  run(steps, meanwhile);
+  step.set_tokens(steps.tokens);
+  return true;
 }
 
 void ModelLoop::add_short_prompts(Steps& steps, std::int64_t max_tokens) {
@@ -330,6 +335,7 @@ Status ModelLoop::pick(Text& text, const Prediction& prediction) {
     text.generation->end(FinishReason::kCancelled);
     return {};
   }
+  const ObservedPhase phase(observer_, StepPhase::kSampling);
   ANEMONE_RETURN_IF_ERROR(text.generation->accept(prediction));
   if (!text.generation->is_done()) text.ids.push_back(text.generation->pending());
   return {};

@@ -23,9 +23,10 @@ namespace anemone::engine {
 // Runs the texts of one model, step by step. Used by the engine thread alone.
 class ModelLoop {
  public:
-  // The pool outlives the loop.
+  // The pool outlives the loop, and so does the observer, which may be null: it is told of the
+  // steps of texts, and not of labels nor embeddings.
   ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool,
-            const SpeculationOptions& speculation);
+            const SpeculationOptions& speculation, StepObserver* observer = nullptr);
 
   const Model& model() const { return *model_; }
   // After an exception the choice or the request is as it was.
@@ -76,13 +77,17 @@ class ModelLoop {
     bool wants_prompt_logits() const {
       return !has_prediction && static_cast<bool>(choice.options.on_prompt_logits);
     }
-    bool is_paused() const;
+    bool is_paused() const { return choice.options.is_paused && choice.options.is_paused(); }
   };
   // A runner, and what its next step takes. The lists have room for all that comes, so that a step
   // takes no memory.
   struct Steps {
-    explicit Steps(std::shared_ptr<const Model> model) : runner(std::move(model)) {}
-    void reserve(std::size_t count);
+    Steps(std::shared_ptr<const Model> model, StepObserver* observer)
+        : runner(std::move(model), observer) {}
+    void reserve(std::size_t count) {
+      items.reserve(count);
+      texts.reserve(count);
+    }
     // The tokens that the text has to run.
     void add(Text& text, std::int64_t max_tokens = StepItem::kMaxTokens);
 
@@ -90,6 +95,7 @@ class ModelLoop {
     std::vector<StepItem> items;
     std::vector<Text*> texts;  // of the items
     double seconds = 0;        // that the last step took; 0: it failed
+    std::int64_t tokens = 0;   // that it has run
   };
 
   // Ends texts that are cancelled, and begins those that can.
@@ -116,8 +122,10 @@ class ModelLoop {
   bool read_short_prompts();
   // Adds prompts that can be read together, as long as they have this many tokens at most in all.
   void add_short_prompts(Steps& steps, std::int64_t max_tokens);
-  // Runs the step and takes what it gave; false when there is none to run.
-  bool run(Steps& steps, const std::function<void()>* meanwhile = nullptr);
+  // Runs a step of prompts, if there are any.
+  bool read(Steps& steps, const std::function<void()>* meanwhile);
+  // Runs the step, which has something to run, and takes what it gave.
+  void run(Steps& steps, const std::function<void()>* meanwhile = nullptr);
   // What a step gave for one text.
   void take(Text& text, Status status, bool was_shared);
   // Goes on with the prediction after the last token of the text.
@@ -133,6 +141,7 @@ class ModelLoop {
 
   const std::shared_ptr<const Model> model_;
   SequencePool& pool_;
+  StepObserver* const observer_;
   Steps steps_;
   Steps chunks_;  // of prompts, while the others are run in their middle
   Speculator speculator_;

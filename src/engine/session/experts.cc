@@ -30,8 +30,10 @@ void set_value(const MutableTensorView& view, std::int64_t index, float value) {
 // its routing weight.
 class RoutedExperts {
  public:
-  RoutedExperts(const Model& model, std::size_t shard, std::span<Chunk> chunks)
+  RoutedExperts(const Model& model, std::size_t shard, std::span<Chunk> chunks,
+                StepObserver* observer)
       : model_(model),
+        observer_(observer),
         shard_(model.manifest().shards[shard]),
         experts_(*shard_.experts),
         packs_(model.expert_packs(shard)),
@@ -47,7 +49,7 @@ class RoutedExperts {
       for (std::int64_t e = experts_.packs[p].begin; e < experts_.packs[p].end; ++e) {
         batch_active_tokens(e);
         if (batches_.empty()) continue;
-        const Status status = run_expert(*packs_[p], artifact::expert_function(e, width_));
+        const Status status = run_expert(p, artifact::expert_function(e, width_));
         if (!status.ok()) return status.with(experts_.packs[p].package);
         add_outputs();
       }
@@ -114,7 +116,7 @@ class RoutedExperts {
   }
 
   // Runs the expert once per batch. A batch with fewer than width_ tokens is padded with zeros.
-  Status run_expert(const exec::LoadedProgram& pack, const std::string& function) {
+  Status run_expert(std::size_t pack, const std::string& function) {
     std::vector<exec::BatchItem> items;
     for (const auto& batch : batches_) {
       const TensorView& from = batch->source->x;
@@ -127,7 +129,11 @@ class RoutedExperts {
       batch->inputs = {{artifact::kExpertInput, batch->x.view()}};
       items.push_back({&batch->inputs, &batch->outputs, nullptr});
     }
-    ANEMONE_RETURN_IF_ERROR(pack.run_batch(function, items));
+    {
+      const ObservedRun run(observer_, experts_.packs[pack].package, function);
+      items[0].times = run.times();
+      ANEMONE_RETURN_IF_ERROR(packs_[pack]->run_batch(function, items));
+    }
     for (const auto& batch : batches_)
       ANEMONE_RETURN_IF_ERROR(checked_output(batch->outputs, function, artifact::kExpertOutput,
                                              shape(channels_, width_))
@@ -165,6 +171,7 @@ class RoutedExperts {
   }
 
   const Model& model_;
+  StepObserver* const observer_;  // may be null
   const artifact::Shard& shard_;
   const artifact::Experts& experts_;
   const std::vector<std::shared_ptr<const exec::LoadedProgram>>& packs_;
@@ -179,8 +186,9 @@ class RoutedExperts {
 
 }  // namespace
 
-Status add_experts(const Model& model, std::size_t shard, std::span<Chunk> chunks) {
-  return chunks.empty() ? Status() : RoutedExperts(model, shard, chunks).run();
+Status add_experts(const Model& model, std::size_t shard, std::span<Chunk> chunks,
+                   StepObserver* observer) {
+  return chunks.empty() ? Status() : RoutedExperts(model, shard, chunks, observer).run();
 }
 
 }  // namespace anemone::engine

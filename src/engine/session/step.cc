@@ -99,7 +99,7 @@ StepOutputs make_outputs(const Model& model) {
 }
 
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks,
-                  const std::function<void()>* meanwhile) {
+                  const std::function<void()>* meanwhile, StepObserver* observer) {
   const artifact::Manifest& manifest = model.manifest();
   const StepMasks masks(plan, chunks);
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
@@ -118,8 +118,12 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
     for (std::size_t i = 0; i < chunks.size(); ++i)
       items.push_back({&inputs[i], &chunks[i].outputs->shards[s], chunks[i].caches->states(s),
                        &facts[i], caches[i], i == 0 ? meanwhile : nullptr});
-    const Status status = model.shard(s).run_batch(plan.function->name, items);
-    if (!status.ok()) return status.with(shard.package);
+    {
+      const ObservedRun run(observer, shard.package, plan.function->name);
+      items[0].times = run.times();
+      const Status status = model.shard(s).run_batch(plan.function->name, items);
+      if (!status.ok()) return status.with(shard.package);
+    }
     for (Chunk& chunk : chunks) {
       const exec::Outputs& outputs = chunk.outputs->shards[s];
       ANEMONE_ASSIGN_OR_RETURN(
@@ -128,7 +132,7 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
                                                               manifest.hidden_size + shard.carried,
                                                               chunk.host_inputs->tokens())));
     }
-    if (shard.experts) ANEMONE_RETURN_IF_ERROR(add_experts(model, s, chunks));
+    if (shard.experts) ANEMONE_RETURN_IF_ERROR(add_experts(model, s, chunks, observer));
   }
   if (manifest.has_head_inside())
     for (const Chunk& chunk : chunks)
@@ -147,7 +151,7 @@ const exec::Outputs& head_outputs(const Model& model, const artifact::Head& head
 }
 
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
-                 std::span<const Chunk> chunks) {
+                 std::span<const Chunk> chunks, StepObserver* observer) {
   const artifact::Manifest& manifest = model.manifest();
   for (std::size_t p = 0; p < model.head_packages().size(); ++p) {
     const std::span<const artifact::Head> heads = model.head_packages()[p];
@@ -157,8 +161,22 @@ Status run_heads(const Model& model, const std::string& function, std::int64_t t
     std::vector<exec::BatchItem> items;
     for (std::size_t i = 0; i < chunks.size(); ++i)
       items.push_back({&inputs[i], &chunks[i].outputs->heads[p], nullptr});
+<<<<<<< HEAD
     const Status status = model.head_program(p).run_batch(function, items);
     if (!status.ok()) return status.with(package);
+=======
+    {
+      const ObservedRun run(observer, package, function);
+      items[0].times = run.times();
+      const Status status = model.head_program(p).run_batch(function, items);
+      if (!status.ok()) return status.with(package);
+    }
+    const auto check = [&](const Chunk& chunk, const std::string& output, std::int64_t columns) {
+      return checked_output(chunk.outputs->heads[p], package, output,
+                            manifest.form.logits_shape(columns, tokens))
+          .status();
+    };
+>>>>>>> profile
     for (const Chunk& chunk : chunks)
       ANEMONE_RETURN_IF_ERROR(check_head_outputs(manifest, heads, tokens, chunk.outputs->heads[p]));
   }

@@ -14,6 +14,7 @@
 #include "engine/model/model.h"
 #include "engine/model/step_inputs.h"
 #include "engine/session/kv_cache.h"
+#include "engine/session/step_observer.h"
 
 namespace anemone::engine {
 
@@ -46,14 +47,16 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
 // Runs all shards on the chunks of a step. The chunks have the same width, that of their tensors.
 // Those of one session are in the order of their tokens; its caches have them afterwards. After an
 // error the caches of the chunks may or may not hold their tokens.
-// `meanwhile` is that of exec::BatchItem.
+// `meanwhile` is that of exec::BatchItem. The observers here may be null: they are told of the
+// runs.
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks,
-                  const std::function<void()>* meanwhile = nullptr);
+                  const std::function<void()>* meanwhile = nullptr,
+                  StepObserver* observer = nullptr);
 
 // Runs all heads over `tokens` columns of each chunk's `hidden`. Heads inside the package of the
 // last layers (Manifest::has_head_inside()) have run with it, over all columns of the chunk.
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
-                 std::span<const Chunk> chunks);
+                 std::span<const Chunk> chunks, StepObserver* observer = nullptr);
 
 // The outputs of the package that has this head of the model, after run_heads().
 const exec::Outputs& head_outputs(const Model& model, const artifact::Head& head,

@@ -95,7 +95,8 @@ Status StepRunner::predict_last(const Bucket& bucket) {
     parts.push_back(&part);
   }
   if (chunks.empty()) return {};
-  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, smallest_bucket().plan().head_function, 1, chunks));
+  ANEMONE_RETURN_IF_ERROR(
+      run_heads(*model_, smallest_bucket().plan().head_function, 1, chunks, observer_));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     StepItem& item = *parts[i]->item;
     if (!item.status.ok()) continue;
@@ -117,7 +118,7 @@ Status StepRunner::predict_several(const Bucket& bucket, const Part& part) {
   ANEMONE_CHECK(part.chunks == 1 && part.count == std::ssize(part.item->ids));
   const std::int64_t width = bucket.width();
   ANEMONE_RETURN_IF_ERROR(
-      run_heads(*model_, bucket.plan().head_function, width, std::span(&chunk, 1)));
+      run_heads(*model_, bucket.plan().head_function, width, std::span(&chunk, 1), observer_));
   Sequence& sequence = *part.item->sequence;
   for (std::int64_t t = part.count - part.item->predictions; t < part.count; ++t) {
     Status status = gather({&chunk, width, t, sequence.position() + t}, sequence);
@@ -130,7 +131,8 @@ Status StepRunner::predict_several(const Bucket& bucket, const Part& part) {
 
 Status StepRunner::predict_all(const Bucket& bucket, const Part& part) {
   const auto chunks = std::span(chunks_).subspan(part.first_chunk, part.chunks);
-  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, bucket.plan().head_function, bucket.width(), chunks));
+  ANEMONE_RETURN_IF_ERROR(
+      run_heads(*model_, bucket.plan().head_function, bucket.width(), chunks, observer_));
   Sequence& sequence = *part.item->sequence;
   row_.resize(static_cast<std::size_t>(model_->vocab_size()));
   for (std::int64_t t = 0; t < part.count; ++t) {

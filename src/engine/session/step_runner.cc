@@ -19,7 +19,8 @@ static_assert(kMaxTokensWithLogits >= StepItem::kMaxVerified);
 
 }  // namespace
 
-StepRunner::StepRunner(std::shared_ptr<const Model> model) : model_(std::move(model)) {
+StepRunner::StepRunner(std::shared_ptr<const Model> model, StepObserver* observer)
+    : model_(std::move(model)), observer_(observer) {
   for (const FunctionPlan& plan : model_->functions()) buckets_.emplace_back(*model_, plan);
 }
 
@@ -91,12 +92,15 @@ void StepRunner::step(std::span<StepItem> items, const std::function<void()>* me
     choice.bucket->set_width(choice.width);
     parts_.clear();
     chunks_.clear();
-    for (std::size_t i = first; i < items.size(); ++i) {
-      if (is_handled[i] || !choice_of(items[i]).is_same_pass(choice)) continue;
-      is_handled[i] = true;
-      const std::size_t before = chunks_.size();
-      items[i].status = add_chunks(choice, items[i]);
-      if (!items[i].status.ok()) chunks_.resize(before);
+    {
+      const ObservedPhase phase(observer_, StepPhase::kEmbedding);
+      for (std::size_t i = first; i < items.size(); ++i) {
+        if (is_handled[i] || !choice_of(items[i]).is_same_pass(choice)) continue;
+        is_handled[i] = true;
+        const std::size_t before = chunks_.size();
+        items[i].status = add_chunks(choice, items[i]);
+        if (!items[i].status.ok()) chunks_.resize(before);
+      }
     }
     if (!parts_.empty()) run_pass(choice, meanwhile);
   }
@@ -137,7 +141,12 @@ Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
 void StepRunner::run_pass(const BucketChoice& choice, const std::function<void()>* meanwhile) {
   const Bucket& bucket = *choice.bucket;
   for (const Part& part : parts_) part.item->sequence->is_damaged_ = true;
-  Status status = run_shards(*model_, bucket.plan(), chunks_, meanwhile);
+  Status status;
+  {
+    const ObservedPhase phase(observer_, StepPhase::kLayers);
+    status = run_shards(*model_, bucket.plan(), chunks_, meanwhile, observer_);
+  }
+  const ObservedPhase phase(observer_, StepPhase::kHeads);
   // Recurrent states are ahead of the tokens until those are added; keys and values beyond the
   // tokens are masked.
   if (status.ok()) {

@@ -13,6 +13,7 @@
 #include "engine/session/bucket.h"
 #include "engine/session/sequence.h"
 #include "engine/session/step.h"
+#include "engine/session/step_observer.h"
 
 namespace anemone::engine {
 
@@ -58,7 +59,9 @@ struct StepItem {
 // its caches. Single-thread.
 class StepRunner {
  public:
-  explicit StepRunner(std::shared_ptr<const Model> model);
+  // `observer` may be null, and outlives the runner: it is told of the phases of a step and of the
+  // runs of packages, and nothing of the step itself.
+  explicit StepRunner(std::shared_ptr<const Model> model, StepObserver* observer = nullptr);
 
   const std::shared_ptr<const Model>& model() const { return model_; }
   // Runs a step of sequences that are prepared, each at most once. Every item has its own status.
@@ -113,6 +116,7 @@ class StepRunner {
   const Bucket& smallest_bucket() const;
 
   std::shared_ptr<const Model> model_;
+  StepObserver* observer_;
   std::vector<Bucket> buckets_;                        // in the order of Model::functions()
   std::vector<Part> parts_;                            // of the pass
   std::vector<Chunk> chunks_;                          // of the pass

@@ -188,14 +188,14 @@ Status CoreMlFunction::run_once(const BatchItem& item, StateHandle states,
                                              models_.name(), plan.outputs.size(), name_, taken));
   put_in_order(plan, *item.outputs);
   marks[2] = Clock::now();
+  const auto seconds = [&](std::size_t i) {
+    return std::chrono::duration<double>(marks[i + 1] - marks[i]).count();
+  };
+  const std::vector<double> phases = {seconds(0), seconds(1) - take_seconds, take_seconds};
+  if (item.times != nullptr) item.times->add(phase_steps(), phases);
   if (is_timed_) {
     const std::lock_guard lock(times_mutex_);
-    const auto seconds = [&](std::size_t i) {
-      return std::chrono::duration<double>(marks[i + 1] - marks[i]).count();
-    };
-    times_.seconds[PhaseTimes::kStage] += seconds(0);
-    times_.seconds[PhaseTimes::kPredict] += seconds(1) - take_seconds;
-    times_.seconds[PhaseTimes::kTake] += take_seconds;
+    for (std::size_t i = 0; i < PhaseTimes::kPhases; ++i) times_.seconds[i] += phases[i];
     ++times_.runs;
   }
   return {};
@@ -267,6 +267,18 @@ Status CoreMlFunction::take(const PlannedOutput& output, const Array& array, boo
   target.shape[2] = binding.count;
   copy_elements(rows, target);
   return {};
+}
+
+const std::shared_ptr<const std::vector<PlanStep>>& phase_steps() {
+  static const auto steps = [] {
+    std::vector<PlanStep> out(PhaseTimes::kPhases);
+    out[PhaseTimes::kStage].name = "copy inputs";
+    out[PhaseTimes::kPredict].name = "predict";
+    out[PhaseTimes::kTake].name = "copy outputs";
+    for (PlanStep& step : out) step.operation = step.name;
+    return std::make_shared<const std::vector<PlanStep>>(std::move(out));
+  }();
+  return steps;
 }
 
 void CoreMlFunction::set_timed(bool is_timed) {

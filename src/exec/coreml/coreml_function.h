@@ -19,6 +19,7 @@
 #include "exec/coreml/runtime.h"
 #include "exec/coreml/shared.h"
 #include "exec/executor.h"
+#include "exec/profile.h"
 
 namespace anemone::exec::coreml {
 
@@ -29,6 +30,9 @@ struct PhaseTimes {
   std::array<double, kPhases> seconds{};
   std::int64_t runs = 0;
 };
+
+// The phases as the steps of a function; their costs are unknown.
+const std::shared_ptr<const std::vector<PlanStep>>& phase_steps();
 
 // One function of a package, loaded when it first runs or is told to. Thread-safe; one run at a
 // time, since Core ML allows one prediction at a time with one model.

@@ -102,7 +102,8 @@ Status CoreMlProgram::run_batch(std::string_view name, std::span<const BatchItem
       return invalid_argument("[{}] expected states for function {}, got none", models_->name(),
                               function->name());
   }
-  for (const BatchItem& item : items) {
+  for (BatchItem item : items) {
+    item.times = items[0].times;
     ANEMONE_RETURN_IF_ERROR(function->run(item, static_cast<CoreMlStateStore*>(item.states))
                                 .with("function " + function->name()));
     if (items[0].meanwhile != nullptr) (*items[0].meanwhile)();
@@ -118,13 +119,10 @@ Result<ComputePlan> CoreMlProgram::plan(std::string_view name) const {
 Result<std::vector<PlanStep>> CoreMlProgram::explain(std::string_view name) const {
   ANEMONE_ASSIGN_OR_RETURN(const CoreMlFunction* function, find(name));
   const PhaseTimes times = function->times();
-  std::vector<PlanStep> steps;
-  for (const char* phase : {"copy inputs", "predict", "copy outputs"}) {
-    PlanStep& step = steps.emplace_back();
-    step.name = phase;
-    step.operation = phase;
-    step.runs = times.runs;
-    step.seconds = times.seconds[steps.size() - 1];
+  std::vector<PlanStep> steps = *phase_steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    steps[i].runs = times.runs;
+    steps[i].seconds = times.seconds[i];
   }
   return steps;
 }

@@ -210,28 +210,31 @@ Status CpuProgram::run(std::string_view function, const Inputs& inputs, Outputs&
 Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> items) const {
   ANEMONE_ASSIGN_OR_RETURN(FunctionPlans * plans, plans_of(name));
   for (const BatchItem& item : items) ANEMONE_RETURN_IF_ERROR(check_item(plans->signature(), item));
+  RunTimes* const times = items.empty() ? nullptr : items.front().times;
   while (!items.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(const auto plan,
                              ending_with_memory([&] { return plans->find(items[0]); }));
     const std::size_t together = count_together(plan->function(), items);
-    ANEMONE_RETURN_IF_ERROR(together == 0 ? run_with_copies(*plan, items[0])
-                                          : run_together(*plan, items.first(together)));
+    ANEMONE_RETURN_IF_ERROR(together == 0 ? run_with_copies(*plan, items[0], times)
+                                          : run_together(*plan, items.first(together), times));
     items = items.subspan(std::max<std::size_t>(together, 1));
   }
   return {};
 }
 
-Status CpuProgram::run_with_copies(const ExecutionPlan& plan, const BatchItem& item) const {
+Status CpuProgram::run_with_copies(const ExecutionPlan& plan, const BatchItem& item,
+                                   RunTimes* times) const {
   const CacheBindings bindings = split_bindings(plan.function(), item);
   return run_with_tensors(item, bindings.others, *plan.function().signature,
                           [&](const Inputs& inputs, Outputs& outputs) {
                             const BatchItem one{&inputs,    &outputs,          item.states,
                                                 item.facts, bindings.in_place, item.meanwhile};
-                            return run_together(plan, {&one, 1});
+                            return run_together(plan, {&one, 1}, times);
                           });
 }
 
-Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const BatchItem> items) const {
+Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const BatchItem> items,
+                                RunTimes* times) const {
   const PreparedFunction& function = plan.function();
   struct Run {
     CpuStateStore* store = nullptr;
@@ -272,11 +275,18 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
                               shared_->max_rounds, real_tokens(items[i]));
   }
   const std::function<void()> meanwhile = [&] { turn.lend(*items[0].meanwhile); };
+  std::optional<OpTimes> own;
+  if (times != nullptr) own.emplace(function.block.ops.size());
+  OpTimes* const counted = own ? &*own : is_timed_ ? &plan.times() : nullptr;
   Status status = ending_with_memory([&] {
-    return Interpreter::run(function, interpreters, context, is_timed_ ? &plan.times() : nullptr,
+    return Interpreter::run(function, interpreters, context, counted,
                             items[0].meanwhile != nullptr ? &meanwhile : nullptr);
   });
   turn.end();
+  if (own) {
+    if (is_timed_) plan.times().add(*own);
+    times->add(plan.steps(), own->seconds());
+  }
   for (std::size_t i = 0; i < runs.size() && status.ok(); ++i)
     status = ending_with_memory([&] {
       return copy_outputs(function, runs[i].frame->registers, *shared_->memory, *items[i].outputs);

@@ -77,9 +77,11 @@ class CpuProgram : public LoadedProgram, public Profiled {
   // Makes the plans of entries that have none, together, so that constants they share are evaluated
   // once. Requires mutex_.
   Status make_plans(std::span<Entry> entries) const;
-  // One run some of whose caches the function cannot work on in place.
-  Status run_with_copies(const ExecutionPlan& plan, const BatchItem& item) const;
-  Status run_together(const ExecutionPlan& plan, std::span<const BatchItem> items) const;
+  // One run some of whose caches the function cannot work on in place. `times` may be null.
+  Status run_with_copies(const ExecutionPlan& plan, const BatchItem& item, RunTimes* times) const;
+  // `times` may be null.
+  Status run_together(const ExecutionPlan& plan, std::span<const BatchItem> items,
+                      RunTimes* times) const;
 
   const ProgramSource source_;
   const std::string default_function_;

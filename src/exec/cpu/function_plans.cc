@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/name_index.h"
+#include "exec/cpu/explain.h"
 #include "exec/cpu/planner.h"
 
 namespace anemone::exec {
@@ -67,6 +68,19 @@ void ExecutionPlan::give_frame(std::unique_ptr<Frame> frame) const {
   if (limit_->is_scarce()) return;
   const std::lock_guard lock(mutex_);
   idle_frames_.push_back(std::move(frame));
+}
+
+std::shared_ptr<const std::vector<PlanStep>> ExecutionPlan::steps() const {
+  const std::lock_guard lock(mutex_);
+  if (steps_ == nullptr) {
+    std::vector<PlanStep> steps = explain(*this);
+    for (PlanStep& step : steps) {
+      step.runs = 0;
+      step.seconds = 0;
+    }
+    steps_ = std::make_shared<const std::vector<PlanStep>>(std::move(steps));
+  }
+  return steps_;
 }
 
 bool has_open_shapes(const PreparedFunction& function) {

@@ -16,6 +16,7 @@
 #include "exec/cpu/prepared_program.h"
 #include "exec/cpu/shared_resources.h"
 #include "exec/executor.h"
+#include "exec/profile.h"
 
 namespace anemone::exec {
 
@@ -30,6 +31,8 @@ class ExecutionPlan {
 
   const PreparedFunction& function() const { return function_; }
   OpTimes& times() const { return times_; }
+  // The steps of explain(), without times; always the same object.
+  std::shared_ptr<const std::vector<PlanStep>> steps() const;
   // A frame for one run, to be given back after it. kOutOfMemory.
   Result<std::unique_ptr<Frame>> take_frame() const;
   void give_frame(std::unique_ptr<Frame> frame) const;
@@ -38,7 +41,8 @@ class ExecutionPlan {
   const PreparedFunction function_;
   const std::shared_ptr<MemoryLimit> limit_;
   mutable OpTimes times_;
-  mutable std::mutex mutex_;  // guards idle_frames_
+  mutable std::mutex mutex_;                                    // of what follows
+  mutable std::shared_ptr<const std::vector<PlanStep>> steps_;  // null until somebody asks
   mutable std::vector<std::unique_ptr<Frame>> idle_frames_;
 };
 

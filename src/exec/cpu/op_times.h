@@ -28,6 +28,14 @@ class OpTimes {
   void add_bytes(std::size_t operation, std::int64_t bytes) {
     bytes_[operation].fetch_add(bytes, std::memory_order_relaxed);
   }
+  // What another object has counted for the same operations.
+  void add(const OpTimes& more) {
+    for (std::size_t i = 0; i < ns_.size(); ++i) {
+      ns_[i].fetch_add(more.ns_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
+      add_bytes(i, more.bytes(i));
+    }
+    runs_.fetch_add(more.runs(), std::memory_order_relaxed);
+  }
   void add_run() { runs_.fetch_add(1, std::memory_order_relaxed); }
 
   double seconds(std::size_t operation) const {
@@ -35,6 +43,11 @@ class OpTimes {
   }
   std::int64_t bytes(std::size_t operation) const {
     return bytes_[operation].load(std::memory_order_relaxed);
+  }
+  std::vector<double> seconds() const {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < ns_.size(); ++i) out.push_back(seconds(i));
+    return out;
   }
   std::int64_t runs() const { return runs_.load(std::memory_order_relaxed); }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/llamacpp/answer.h"
 
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -19,6 +21,23 @@ const char* stop_type(const engine::GenerateResult& result) {
   if (result.finish == engine::FinishReason::kLength) return "limit";
   if (result.finish == engine::FinishReason::kCancelled) return "none";
   return result.stop.empty() ? "eos" : "word";
+}
+
+// The text of a token that is part of a character ends before that part.
+std::string token_text(const std::string& bytes) {
+  return text::replace_invalid_utf8(
+      std::string_view(bytes).substr(0, text::complete_utf8_prefix(bytes)));
+}
+
+Json entry_json(std::int32_t id, const std::string& bytes, double logprob) {
+  // JSON has no infinity.
+  constexpr double kNever = std::numeric_limits<float>::lowest();
+  Json list = Json::array();
+  for (const char byte : bytes) list.push_back(static_cast<unsigned char>(byte));
+  return {{"id", id},
+          {"token", token_text(bytes)},
+          {"bytes", std::move(list)},
+          {"logprob", std::max(logprob, kNever)}};
 }
 
 double per(double amount, double of) {
@@ -42,8 +61,24 @@ Json timings_json(const engine::Timing& timing) {
 
 }  // namespace
 
-Json piece_json(std::string_view text, std::span<const std::int32_t> tokens) {
-  Json out = {{"index", 0}, {"content", text}, {"id_slot", kNoSlot}, {"stop", false}};
+Json probability_json(std::int32_t id, const engine::TokenLogprobs& logprobs,
+                      const openai::ScoredToken& scored) {
+  Json out = entry_json(id, scored.bytes, logprobs.logprob);
+  Json& top = out["top_logprobs"] = Json::array();
+  for (std::size_t i = 0; i < scored.top.size(); ++i)
+    top.push_back(entry_json(logprobs.top[i].first, scored.top[i].first, scored.top[i].second));
+  return out;
+}
+
+std::string answer_text(const Json& answer, std::string_view probabilities) {
+  std::string out = dump_json(answer);
+  if (probabilities.empty()) return out;
+  out.pop_back();  // the brace
+  return out.append(R"(,"completion_probabilities":[)").append(probabilities).append("]}");
+}
+
+Json piece_json(std::size_t index, std::string_view text, std::span<const std::int32_t> tokens) {
+  Json out = {{"index", index}, {"content", text}, {"id_slot", kNoSlot}, {"stop", false}};
   out["tokens"] = Json(std::vector<std::int32_t>(tokens.begin(), tokens.end()));
   return out;
 }
@@ -54,7 +89,7 @@ Json completion_json(const Completion& completion, const engine::GenerateResult&
   // Fewer than were asked for: the context is full.
   const bool is_full = result.finish == engine::FinishReason::kLength &&
                        (options.max_new_tokens < 0 || timing.new_tokens < options.max_new_tokens);
-  return {{"index", 0},
+  return {{"index", completion.index},
           {"content", completion.content},
           {"tokens", completion.has_tokens ? Json(completion.tokens) : Json::array()},
           {"id_slot", kNoSlot},

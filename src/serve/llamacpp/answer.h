@@ -2,6 +2,7 @@
 // Answers of llama.cpp's own API. Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,15 +12,18 @@
 #include "base/json.h"
 #include "base/work_budget.h"
 #include "engine/generation/generation.h"
+#include "engine/sampling/logprobs.h"
+#include "serve/openai/answer.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace anemone::serve::llamacpp {
 
-// A piece of an answer in a stream. `tokens` may be empty.
-Json piece_json(std::string_view text, std::span<const std::int32_t> tokens);
+// A piece of the answer to prompt `index` in a stream. `tokens` may be empty.
+Json piece_json(std::size_t index, std::string_view text, std::span<const std::int32_t> tokens);
 
 // A whole answer, or the last event of a stream, whose content is empty.
 struct Completion {
+  std::size_t index = 0;  // of its prompt
   std::string content;
   std::vector<std::int32_t> tokens;
   std::string model;
@@ -27,6 +31,15 @@ struct Completion {
 };
 Json completion_json(const Completion& completion, const engine::GenerateResult& result,
                      const engine::GenerateOptions& options);
+
+// What the model thought of a token and its alternatives: {"id", "token", "bytes", "logprob",
+// "top_logprobs": [{"id", "token", "bytes", "logprob"}, ...]}. `scored` is of the same token and
+// the same alternatives.
+Json probability_json(std::int32_t id, const engine::TokenLogprobs& logprobs,
+                      const openai::ScoredToken& scored);
+// The text of an answer or a piece, with `probabilities`, the texts of probability_json() with
+// commas between them, as its "completion_probabilities"; none where they are empty.
+std::string answer_text(const Json& answer, std::string_view probabilities);
 
 // {"tokens": [id, ...]} or, with pieces, [{"id", "piece"}, ...]: a piece is a text, or a list of
 // bytes where these are none. The budget pays for the pieces.

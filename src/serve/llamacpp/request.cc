@@ -24,8 +24,7 @@ struct Unsupported {
   double off;
 };
 constexpr std::array kUnsupported = {
-    Unsupported{"n_probs", 0},        Unsupported{"mirostat", 0},
-    Unsupported{"typical_p", 1},      Unsupported{"xtc_probability", 0},
+    Unsupported{"mirostat", 0}, Unsupported{"typical_p", 1}, Unsupported{"xtc_probability", 0},
     Unsupported{"dry_multiplier", 0}, Unsupported{"dynatemp_range", 0}};
 
 void refuse_unsupported(JsonFields& fields) {
@@ -34,6 +33,10 @@ void refuse_unsupported(JsonFields& fields) {
     if (value != nullptr && !(value->is_number() && value->get<double>() == off))
       fields.fail(unsupported("[{}] is not supported by this server", name));
   }
+  if (fields.boolean("post_sampling_probs").value_or(false))
+    fields.fail(unsupported(
+        "[post_sampling_probs] is not supported by this server: the probabilities are the "
+        "model's"));
 }
 
 // {"id": bias} or [[id, bias], ...]; a bias of false means never.
@@ -82,8 +85,7 @@ Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBu
   return read_body<CompletionRequest>(body, budget, [](JsonFields& fields, CompletionRequest& out) {
     refuse_unsupported(fields);
     out.model = read_model(fields);
-    auto prompts = openai::read_prompts(fields, "prompt", /*most=*/1);
-    if (!prompts.empty()) out.prompt = std::move(prompts.front());
+    out.prompts = openai::read_prompts(fields, "prompt", openai::kMaxPrompts);
     out.text.sampling = read_sampling(fields);
     // -1 and -2: until the end of the text, or of the context.
     if (const auto count = fields.integer("n_predict", -2, kAnyInteger); count && *count >= 0)
@@ -93,6 +95,8 @@ Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBu
       if (stop.empty() || stop.size() > openai::kMaxStopBytes)
         fields.fail(invalid_argument("[stop] expected texts of 1 to {} bytes, got {}",
                                      openai::kMaxStopBytes, stop.size()));
+    if (const auto count = fields.integer("n_probs", 0, kMaxProbabilities); count.value_or(0) > 0)
+      out.text.top_logprobs = count;
     out.text.ignore_eos = fields.boolean("ignore_eos").value_or(false);
     out.text.format = openai::read_response_format(fields);
     out.is_stream = fields.boolean("stream").value_or(false);

@@ -17,11 +17,12 @@
 namespace anemone::serve::llamacpp {
 
 inline constexpr std::size_t kMaxStops = 32;
+inline constexpr std::int64_t kMaxProbabilities = 100;  // of each token
 
 // POST /completion.
 struct CompletionRequest {
-  std::string model;  // empty: the only one
-  openai::Prompt prompt;
+  std::string model;                    // empty: the only one
+  std::vector<openai::Prompt> prompts;  // at least one, at most openai::kMaxPrompts
   engine::TextRequest text;
   bool is_stream = false;
   bool returns_tokens = false;

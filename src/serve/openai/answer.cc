@@ -69,13 +69,19 @@ Json logprobs_json(const AnswerHead& head, const std::optional<ScoredTokens>& to
   return is_chat(head) ? chat_logprobs(*tokens) : text_logprobs(*tokens);
 }
 
-Json message_json(const Choice& choice) {
+Json message_json(const AnswerHead& head, const Choice& choice) {
   // OpenAI's clients tell a call by its content, which is null.
   const bool has_content = !choice.text.empty() || choice.calls.empty();
   Json out = {{"role", "assistant"},
               {"content", has_content ? Json(choice.text) : Json(nullptr)},
               {"refusal", nullptr}};
   if (!choice.reasoning.empty()) out["reasoning_content"] = choice.reasoning;
+  if (head.has_function_call) {
+    if (!choice.calls.empty())
+      out["function_call"] = {{"name", choice.calls.front().name},
+                              {"arguments", choice.calls.front().arguments}};
+    return out;
+  }
   for (const ToolCall& call : choice.calls)
     out["tool_calls"].push_back(
         {{"id", call.id},
@@ -85,16 +91,20 @@ Json message_json(const Choice& choice) {
 }
 
 // The first piece of a call has its id and name, the others more of its arguments.
+Json function_delta_json(const ToolCall& call) {
+  Json out = Json::object();
+  if (!call.id.empty()) out["name"] = call.name;
+  out["arguments"] = call.arguments;
+  return out;
+}
+
 Json call_delta_json(const ToolCall& call) {
   Json out = {{"index", call.index}};
-  Json function = Json::object();
   if (!call.id.empty()) {
     out["id"] = call.id;
     out["type"] = "function";
-    function["name"] = call.name;
   }
-  function["arguments"] = call.arguments;
-  out["function"] = std::move(function);
+  out["function"] = function_delta_json(call);
   return out;
 }
 
@@ -104,9 +114,11 @@ Json head_json(const AnswerHead& head, const char* object) {
 
 }  // namespace
 
-std::string_view wire_finish_reason(engine::FinishReason reason, bool has_calls) {
+std::string_view wire_finish_reason(const AnswerHead& head, engine::FinishReason reason,
+                                    bool has_calls) {
   if (reason == engine::FinishReason::kLength) return "length";
-  return has_calls ? "tool_calls" : "stop";
+  if (!has_calls) return "stop";
+  return head.has_function_call ? "function_call" : "tool_calls";
 }
 
 Json usage_json(const Usage& usage) {
@@ -124,11 +136,11 @@ Json usage_json(const Usage& usage) {
 Json choice_json(const AnswerHead& head, const Choice& choice) {
   Json out = {{"index", choice.index}};
   if (is_chat(head))
-    out["message"] = message_json(choice);
+    out["message"] = message_json(head, choice);
   else
     out["text"] = choice.text;
   out["logprobs"] = logprobs_json(head, choice.tokens);
-  out["finish_reason"] = wire_finish_reason(choice.finish, !choice.calls.empty());
+  out["finish_reason"] = wire_finish_reason(head, choice.finish, !choice.calls.empty());
   return out;
 }
 
@@ -148,7 +160,10 @@ Json chunk_json(const AnswerHead& head, const Delta& delta, bool has_usage) {
     Json& part = item["delta"] = Json::object();
     if (delta.is_first) part["role"] = "assistant";
     if (!delta.reasoning.empty()) part["reasoning_content"] = delta.reasoning;
-    if (delta.call) part["tool_calls"] = Json::array({call_delta_json(*delta.call)});
+    if (delta.call && head.has_function_call)
+      part["function_call"] = function_delta_json(*delta.call);
+    else if (delta.call)
+      part["tool_calls"] = Json::array({call_delta_json(*delta.call)});
     // The last chunk of a choice has nothing at all.
     if (!delta.text.empty() || !(delta.finish || delta.call || !delta.reasoning.empty()))
       part["content"] = delta.text;
@@ -157,7 +172,7 @@ Json chunk_json(const AnswerHead& head, const Delta& delta, bool has_usage) {
   }
   item["logprobs"] = logprobs_json(head, delta.tokens);
   item["finish_reason"] =
-      delta.finish ? Json(wire_finish_reason(*delta.finish, delta.has_calls)) : Json(nullptr);
+      delta.finish ? Json(wire_finish_reason(head, *delta.finish, delta.has_calls)) : Json(nullptr);
   out["choices"] = Json::array({std::move(item)});
   if (has_usage) out["usage"] = nullptr;
   return out;

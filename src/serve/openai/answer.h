@@ -22,6 +22,8 @@ struct AnswerHead {
   std::string id;            // "chatcmpl-..." or "cmpl-..."
   std::int64_t created = 0;  // seconds since 1970
   std::string model;
+  // The one call of an answer is its "function_call", as clients of the time before tools expect.
+  bool has_function_call = false;
 };
 
 struct Usage {
@@ -75,8 +77,9 @@ struct Delta {
   bool has_calls = false;                      // the same: there were some before
 };
 
-// "stop", "length" or "tool_calls".
-std::string_view wire_finish_reason(engine::FinishReason reason, bool has_calls);
+// "stop", "length", or where the answer `has_calls` "tool_calls" or "function_call".
+std::string_view wire_finish_reason(const AnswerHead& head, engine::FinishReason reason,
+                                    bool has_calls);
 
 Json usage_json(const Usage& usage);
 Json choice_json(const AnswerHead& head, const Choice& choice);

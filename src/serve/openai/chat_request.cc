@@ -11,7 +11,7 @@
 namespace anemone::serve::openai {
 namespace {
 
-constexpr std::array kRoles = {"system", "developer", "user", "assistant", "tool"};
+constexpr std::array kRoles = {"system", "developer", "user", "assistant", "tool", "function"};
 
 // What reading one message or part costs, in the units of WorkBudget (about a nanosecond).
 constexpr std::size_t kUnitsPerItem = 200;
@@ -89,7 +89,55 @@ void name_reasoning(Json& message) {
   append_member(message, "thinking", Json(*reasoning));
 }
 
-Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
+void set_member(Json& object, const char* name, Json value) {
+  if (const auto place = object.find(name); place != object.end())
+    *place = std::move(value);
+  else
+    append_member(object, name, std::move(value));
+}
+
+// The id of the call that message `index` makes. Mistral's templates take ids of nine letters and
+// digits alone.
+std::string call_id(std::size_t index) {
+  return fmt::format("call{:05d}", index % 100000);
+}
+
+// Makes a list of one tool call of the "function_call" of an earlier answer.
+Status wrap_function_call(Json& message, const Place& place) {
+  Json* call = json_member(message, "function_call");
+  if (call == nullptr) return {};
+  if (json_member(message, "tool_calls") != nullptr)
+    return invalid_argument("[{}] cannot be combined with \"tool_calls\"",
+                            place.inside(".function_call"));
+  const Json* name = json_member(*call, "name");
+  if (name == nullptr || !name->is_string())
+    return invalid_argument("[{}] expected an object with a \"name\", got {}",
+                            place.inside(".function_call"), describe_json(*call));
+  Json tool = {{"id", call_id(place.message)}, {"type", "function"}};
+  append_member(tool, "function", std::move(*call));
+  message.erase("function_call");
+  message.erase("tool_calls");  // null, if it is there
+  Json calls = Json::array();
+  calls.push_back(std::move(tool));
+  append_member(message, "tool_calls", std::move(calls));
+  return {};
+}
+
+// Makes a message of a tool of the result of a function; `answered` is the message with the call.
+Status wrap_function_result(Json& message, const Place& place, std::size_t answered) {
+  const Json* name = json_member(message, "name");
+  if (name == nullptr || !name->is_string())
+    return invalid_argument("[{}] expected the name of a function, got {}", place.inside(".name"),
+                            name == nullptr ? "none" : describe_json(*name));
+  message["role"] = "tool";
+  if (json_member(message, "content") == nullptr) set_member(message, "content", "");
+  set_member(message, "tool_call_id", call_id(answered));
+  return {};
+}
+
+// `last_call` is the message with the last "function_call" before this one, or 0; becomes this one
+// where it has one.
+Status read_message(Json& message, std::size_t index, std::size_t& last_call, WorkBudget* budget) {
   const Place place = {index};
   if (!message.is_object())
     return invalid_argument("[{}] expected an object, got {}", place.inside(""),
@@ -106,6 +154,12 @@ Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
   const bool is_assistant = *role == "assistant";
   // "developer" is the newer name of the role that chat templates call "system".
   if (*role == "developer") *role = "system";
+  if (*role == "function") {
+    ANEMONE_RETURN_IF_ERROR(wrap_function_result(message, place, last_call));
+  } else if (is_assistant && json_member(message, "function_call") != nullptr) {
+    ANEMONE_RETURN_IF_ERROR(wrap_function_call(message, place));
+    last_call = index;
+  }
   Json* calls = json_member(message, "tool_calls");
   if (calls != nullptr) ANEMONE_RETURN_IF_ERROR(read_tool_calls(*calls, place, budget));
   if (is_assistant) name_reasoning(message);
@@ -143,8 +197,9 @@ Result<Json> read_messages(Json* messages, WorkBudget* budget) {
                             messages == nullptr    ? "none"
                             : messages->is_array() ? "an empty one"
                                                    : describe_json(*messages));
+  std::size_t last_call = 0;
   for (std::size_t i = 0; i < messages->size(); ++i)
-    ANEMONE_RETURN_IF_ERROR(read_message((*messages)[i], i, budget));
+    ANEMONE_RETURN_IF_ERROR(read_message((*messages)[i], i, last_call, budget));
   return std::move(*messages);
 }
 

@@ -16,8 +16,7 @@ namespace {
 constexpr std::int64_t kAnyInteger = std::numeric_limits<std::int64_t>::max();
 
 // Fields of OpenAI, vLLM and llama.cpp that would change the answer.
-constexpr std::array kUnsupported = {"functions",  "function_call",  "audio",
-                                     "min_tokens", "stop_token_ids", "prompt_logprobs"};
+constexpr std::array kUnsupported = {"audio", "min_tokens", "stop_token_ids", "prompt_logprobs"};
 
 void refuse_unsupported(JsonFields& fields) {
   for (const char* key : kUnsupported) {

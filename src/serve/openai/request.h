@@ -64,6 +64,9 @@ struct ChatRequest {
   std::shared_ptr<const text::ToolSet> callable;
   engine::AnswerForm::Calls calls = engine::AnswerForm::Calls::kNone;
   bool is_parallel = true;  // false: at most one call
+  // The functions came as "functions", which "tools" replaced at OpenAI: the answer has its call as
+  // "function_call".
+  bool has_functions = false;
 };
 
 // A text, or token ids.
@@ -91,7 +94,8 @@ struct ClassifyRequest {
 };
 
 // The messages of a chat as its template takes them: parts of text are joined, the role developer
-// is system, the arguments of tool calls are objects. `messages` may be null; otherwise it is moved
+// is system, the arguments of tool calls are objects. A "function_call" becomes a tool call, and a
+// message of the role "function" that of a tool. `messages` may be null; otherwise it is moved
 // from. The budget (or null) pays for the arguments, which are JSON in a text.
 Result<Json> read_messages(Json* messages, WorkBudget* budget);
 

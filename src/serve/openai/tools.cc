@@ -51,54 +51,84 @@ Result<JsonDocument> parameters_of(const Json* parameters, const std::string& pl
   return out;
 }
 
-Result<ToolFunction> function_of(const Json& tool, std::size_t index, WorkBudget* budget) {
+// Of an object that has a name, at `place`.
+Result<ToolFunction> function_of(const Json& function, const std::string& place,
+                                 WorkBudget* budget) {
+  const Json& name = *json_member(function, "name");
+  if (!is_name(name.get_ref<const std::string&>()))
+    return invalid_argument(
+        "[{}.name] expected 1 to {} letters, digits, underscores, dashes and dots, got {}", place,
+        kMaxToolNameBytes, describe_json(name));
+  ANEMONE_ASSIGN_OR_RETURN(JsonDocument parameters,
+                           parameters_of(json_member(function, "parameters"), place, budget));
+  const Json* strict = json_member(function, "strict");
+  if (strict != nullptr && !strict->is_boolean())
+    return invalid_argument("[{}.strict] expected true or false, got {}", place,
+                            describe_json(*strict));
+  return ToolFunction(name.get<std::string>(), std::move(parameters),
+                      strict != nullptr && *strict == true);
+}
+
+bool has_name(const Json* function) {
+  const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
+  return name != nullptr && name->is_string();
+}
+
+// Of an entry of "tools".
+Result<ToolFunction> tool_function(const Json& tool, std::size_t index, WorkBudget* budget) {
   const std::string place = fmt::format("tools[{}]", index);
   if (const Json* type = json_member(tool, "type"); type != nullptr && *type != "function")
     return unsupported("[{}.type] expected \"function\", got {}", place, describe_json(*type));
   const Json* function = json_member(tool, "function");
-  const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
-  if (name == nullptr || !name->is_string())
+  if (!has_name(function))
     return invalid_argument(
         "[{}] expected an object with \"function\": {{\"name\": \"...\"}}, got {}", place,
         describe_json(tool));
-  if (!is_name(name->get_ref<const std::string&>()))
-    return invalid_argument(
-        "[{}.function.name] expected 1 to {} letters, digits, underscores, dashes and dots, got {}",
-        place, kMaxToolNameBytes, describe_json(*name));
-  const std::string inside = place + ".function";
-  ANEMONE_ASSIGN_OR_RETURN(JsonDocument parameters,
-                           parameters_of(json_member(*function, "parameters"), inside, budget));
-  const Json* strict = json_member(*function, "strict");
-  if (strict != nullptr && !strict->is_boolean())
-    return invalid_argument("[{}.strict] expected true or false, got {}", inside,
-                            describe_json(*strict));
-  return ToolFunction(name->get<std::string>(), std::move(parameters),
-                      strict != nullptr && *strict == true);
+  return function_of(*function, place + ".function", budget);
 }
 
-Result<std::vector<ToolFunction>> functions_of(const Json& tools, WorkBudget* budget) {
-  if (!tools.is_array())
-    return invalid_argument("[tools] expected a list, got {}", describe_json(tools));
-  if (tools.size() > kMaxTools)
-    return invalid_argument("[tools] expected at most {} functions, got {}", kMaxTools,
-                            tools.size());
+// Of an entry of "functions".
+Result<ToolFunction> plain_function(const Json& function, std::size_t index, WorkBudget* budget) {
+  const std::string place = fmt::format("functions[{}]", index);
+  if (!has_name(&function))
+    return invalid_argument("[{}] expected an object with a \"name\", got {}", place,
+                            describe_json(function));
+  return function_of(function, place, budget);
+}
+
+// The two members that functions come in.
+struct FunctionList {
+  const char* key;
+  const char* inside;  // of an entry: where its function is
+  Result<ToolFunction> (*read)(const Json& entry, std::size_t index, WorkBudget* budget);
+};
+constexpr FunctionList kTools = {"tools", ".function", tool_function};
+constexpr FunctionList kFunctions = {"functions", "", plain_function};
+
+Result<std::vector<ToolFunction>> functions_of(const Json& list, const FunctionList& form,
+                                               WorkBudget* budget) {
+  if (!list.is_array())
+    return invalid_argument("[{}] expected a list, got {}", form.key, describe_json(list));
+  if (list.size() > kMaxTools)
+    return invalid_argument("[{}] expected at most {} functions, got {}", form.key, kMaxTools,
+                            list.size());
   std::vector<ToolFunction> out;
   std::set<std::string> names;
-  for (std::size_t i = 0; i < tools.size(); ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(ToolFunction function, function_of(tools[i], i, budget));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(ToolFunction function, form.read(list[i], i, budget));
     if (!names.insert(function.name).second)
-      return invalid_argument("[tools[{}].function.name] expected a name of its own, got {} again",
-                              i, function.name);
+      return invalid_argument("[{}[{}]{}.name] expected a name of its own, got {} again", form.key,
+                              i, form.inside, function.name);
     out.push_back(std::move(function));
   }
   return out;
 }
 
-// What tool_choice says.
+// What tool_choice or function_call says.
 struct ToolChoice {
   AnswerForm::Calls calls = AnswerForm::Calls::kAllowed;
   std::set<std::string> names;  // of the functions that may be called; empty: all
-  bool is_one = false;          // one function was named: it is called once
+  bool is_one = false;          // at most one call: one function was named
 };
 
 // The name in {"type": "function", "function": {"name": "f"}}; null for anything else.
@@ -166,37 +196,101 @@ Result<ToolChoice> choice_of(const Json* choice, const std::vector<ToolFunction>
   return out;
 }
 
-Status read(JsonFields& fields, ChatRequest& request, WorkBudget* budget) {
-  Json* tools = fields.member("tools");
-  const auto parallel = fields.boolean("parallel_tool_calls");
-  std::vector<ToolFunction> functions;
-  if (tools != nullptr) {
-    ANEMONE_ASSIGN_OR_RETURN(functions, functions_of(*tools, budget));
+// "none", "auto" or {"name": "f"}, as "function_call" has it.
+Result<ToolChoice> function_choice(const Json* choice, const std::vector<ToolFunction>& functions) {
+  ToolChoice out;
+  out.is_one = true;  // an answer has one function_call
+  if (choice == nullptr || *choice == "auto") return out;
+  if (*choice == "none") {
+    out.calls = AnswerForm::Calls::kNone;
+    return out;
   }
-  ANEMONE_ASSIGN_OR_RETURN(const ToolChoice choice,
-                           choice_of(fields.member("tool_choice"), functions));
+  if (!choice->is_object() || !has_name(choice))
+    return invalid_argument(
+        "[function_call] expected \"none\", \"auto\" or an object with a \"name\", got {}",
+        describe_json(*choice));
+  if (functions.empty())
+    return invalid_argument("[function_call] works only together with \"functions\"");
+  const Json& name = *json_member(*choice, "name");
+  if (std::ranges::none_of(functions, [&](const ToolFunction& each) { return name == each.name; }))
+    return invalid_argument("[function_call] expected the name of one of the functions, got {}",
+                            describe_json(name));
+  out.calls = AnswerForm::Calls::kRequired;
+  out.names.insert(name.get<std::string>());
+  return out;
+}
+
+// Makes "tools" of "functions".
+void wrap_functions(Json& functions) {
+  for (Json& function : functions) {
+    Json tool = {{"type", "function"}};
+    append_member(tool, "function", std::move(function));
+    function = std::move(tool);
+  }
+}
+
+// The list that the request brings, in the form of "tools", and what it has to do with the answer.
+struct AskedTools {
+  Json* list = nullptr;  // null: none
+  std::vector<ToolFunction> functions;
+  ToolChoice choice;
+};
+
+Result<AskedTools> read_functions(JsonFields& fields, WorkBudget* budget) {
+  for (const char* key : {"tools", "tool_choice"})
+    if (fields.member(key) != nullptr)
+      return invalid_argument("[{}] cannot be combined with \"functions\" and \"function_call\"",
+                              key);
+  AskedTools out;
+  out.list = fields.member("functions");
+  if (out.list != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(out.functions, functions_of(*out.list, kFunctions, budget));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(out.choice,
+                           function_choice(fields.member("function_call"), out.functions));
+  if (out.list != nullptr) wrap_functions(*out.list);
+  return out;
+}
+
+Result<AskedTools> read_tool_list(JsonFields& fields, WorkBudget* budget) {
+  AskedTools out;
+  out.list = fields.member("tools");
+  if (out.list != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(out.functions, functions_of(*out.list, kTools, budget));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(out.choice, choice_of(fields.member("tool_choice"), out.functions));
+  return out;
+}
+
+Status read(JsonFields& fields, ChatRequest& request, WorkBudget* budget) {
+  const auto parallel = fields.boolean("parallel_tool_calls");
+  request.has_functions =
+      fields.member("functions") != nullptr || fields.member("function_call") != nullptr;
+  ANEMONE_ASSIGN_OR_RETURN(AskedTools asked, request.has_functions
+                                                 ? read_functions(fields, budget)
+                                                 : read_tool_list(fields, budget));
   ANEMONE_RETURN_IF_ERROR(fields.status());
-  if (functions.empty() || choice.calls == AnswerForm::Calls::kNone) return {};
-  request.calls = choice.calls;
-  request.is_parallel = parallel.value_or(true) && !choice.is_one;
-  const bool has_strict = std::ranges::any_of(functions, &ToolFunction::is_strict);
+  if (asked.functions.empty() || asked.choice.calls == AnswerForm::Calls::kNone) return {};
+  request.calls = asked.choice.calls;
+  request.is_parallel = parallel.value_or(true) && !asked.choice.is_one;
+  const bool has_strict = std::ranges::any_of(asked.functions, &ToolFunction::is_strict);
   if (has_strict && request.calls == AnswerForm::Calls::kAllowed)
     request.calls = AnswerForm::Calls::kStrict;
-  request.tools = std::make_shared<const ToolSet>(std::move(functions));
+  request.tools = std::make_shared<const ToolSet>(std::move(asked.functions));
   request.callable = request.tools;
-  if (!choice.names.empty()) {
+  if (!asked.choice.names.empty()) {
     std::vector<ToolFunction> callable;
     for (const ToolFunction& function : request.tools->functions())
-      if (choice.names.contains(function.name)) callable.push_back(function);
+      if (asked.choice.names.contains(function.name)) callable.push_back(function);
     request.callable = std::make_shared<const ToolSet>(std::move(callable));
   }
   Json& variables = request.variables;
   const auto place = variables.find("tools");
   if (place == variables.end()) {
-    append_member(variables, "tools", std::move(*tools));
+    append_member(variables, "tools", std::move(*asked.list));
   } else {
     release_json(*place);
-    *place = std::move(*tools);
+    *place = std::move(*asked.list);
   }
   return {};
 }
