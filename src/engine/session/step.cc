@@ -161,22 +161,12 @@ Status run_heads(const Model& model, const std::string& function, std::int64_t t
     std::vector<exec::BatchItem> items;
     for (std::size_t i = 0; i < chunks.size(); ++i)
       items.push_back({&inputs[i], &chunks[i].outputs->heads[p], nullptr});
-<<<<<<< HEAD
-    const Status status = model.head_program(p).run_batch(function, items);
-    if (!status.ok()) return status.with(package);
-=======
     {
       const ObservedRun run(observer, package, function);
       items[0].times = run.times();
       const Status status = model.head_program(p).run_batch(function, items);
       if (!status.ok()) return status.with(package);
     }
-    const auto check = [&](const Chunk& chunk, const std::string& output, std::int64_t columns) {
-      return checked_output(chunk.outputs->heads[p], package, output,
-                            manifest.form.logits_shape(columns, tokens))
-          .status();
-    };
->>>>>>> profile
     for (const Chunk& chunk : chunks)
       ANEMONE_RETURN_IF_ERROR(check_head_outputs(manifest, heads, tokens, chunk.outputs->heads[p]));
   }
