@@ -14,11 +14,13 @@
 #include "serve/answer_room.h"
 #include "serve/http/message.h"
 #include "serve/llamacpp/answer.h"
+#include "serve/model_pool.h"
 
 namespace anemone::serve::llamacpp {
 
 // A request for one text, with everything decided.
 struct CompletionPlan {
+  ModelLease lease;  // until the answer was given
   std::shared_ptr<const engine::Model> model;
   std::string name;  // of the model, for the answer
   std::vector<std::int32_t> prompt;
