@@ -2,6 +2,7 @@
 #include "serve/model_pool.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <set>
 #include <utility>
 
@@ -43,9 +44,8 @@ std::string without_folders(std::string_view text) {
 Status load_error(const std::string& name, const Status& reason) {
   const bool is_of_the_moment = reason.code() == Code::kOutOfMemory ||
                                 reason.code() == Code::kBusy || reason.code() == Code::kCancelled;
-  return format_error(is_of_the_moment ? reason.code() : Code::kInternal,
-                      "[model] cannot load {}: {}",
-                      fmt::make_format_args(name, without_folders(reason.message())));
+  return Status(is_of_the_moment ? reason.code() : Code::kInternal,
+                fmt::format("[model] cannot load {}: {}", name, without_folders(reason.message())));
 }
 
 std::string_view model_state_name(ModelState state) {
