@@ -49,15 +49,25 @@ class RecordingResponder : public Responder {
 // Holds the models and checks what comes through, as far as one can without running it.
 class StubBackend : public openai::Backend {
  public:
-  std::vector<std::string> model_names() const override { return {"m", "a/b"}; }
+  std::vector<ModelInfo> models() const override {
+    ModelInfo info;
+    info.names = {"m", "a/b"};
+    return {info};
+  }
   Status check_health() const override { return {}; }
   Json counts() const override { return {{"running", 0}}; }
   std::string metrics() const override { return "m 0\n"; }
   Json props() const override { return Json::object(); }
   Json slots() const override { return Json::array(); }
+  Status choose_model(const std::string& /*name*/, openai::Call& /*call*/) override { return {}; }
+  Status lease_later(std::size_t /*model*/, ModelPool::CancelFlag /*cancel*/,
+                     ModelPool::Then /*then*/) override {
+    ANEMONE_CHECK(false);
+    return {};
+  }
+  void look_again() override {}
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
-                                       std::shared_ptr<Responder> responder,
-                                       const HeaderList& headers, WorkBudget& /*budget*/) override {
+                                       const openai::Call& call) override {
     check(request.generation);
     ANEMONE_CHECK(request.messages.is_array() && !request.messages.empty());
     ANEMONE_CHECK(request.generation.max_tokens.value_or(1) >= 1);
@@ -66,40 +76,28 @@ class StubBackend : public openai::Backend {
     for (const Json& message : request.messages)
       ANEMONE_CHECK(message.at("role").is_string() &&
                     (message.at("content").is_string() || message.at("content").is_null()));
-    responder->respond({200, headers, "{}"});
-    return std::nullopt;
+    return respond(call);
   }
   std::optional<openai::ApiError> complete(openai::CompletionRequest request,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers,
-                                           WorkBudget& /*budget*/) override {
+                                           const openai::Call& call) override {
     check(request.generation);
     ANEMONE_CHECK(!request.prompts.empty() && request.prompts.size() <= openai::kMaxPrompts);
-    responder->respond({200, headers, "{}"});
-    return std::nullopt;
+    return respond(call);
   }
 
   std::optional<openai::ApiError> embed(openai::EmbeddingRequest request,
-                                        std::shared_ptr<Responder> responder,
-                                        const HeaderList& headers,
-                                        WorkBudget& /*budget*/) override {
+                                        const openai::Call& call) override {
     check_inputs(request.inputs);
     ANEMONE_CHECK(request.dimensions.value_or(1) >= 1);
-    responder->respond({200, headers, "{}"});
-    return std::nullopt;
+    return respond(call);
   }
   std::optional<openai::ApiError> classify(openai::ClassifyRequest request,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers,
-                                           WorkBudget& /*budget*/) override {
+                                           const openai::Call& call) override {
     check_inputs(request.inputs);
-    responder->respond({200, headers, "{}"});
-    return std::nullopt;
+    return respond(call);
   }
   std::optional<openai::ApiError> complete_native(llamacpp::CompletionRequest request,
-                                                  std::shared_ptr<Responder> responder,
-                                                  const HeaderList& headers,
-                                                  WorkBudget& /*budget*/) override {
+                                                  const openai::Call& call) override {
     ANEMONE_CHECK(!request.prompts.empty() && request.prompts.size() <= openai::kMaxPrompts);
     ANEMONE_CHECK(request.text.max_tokens.value_or(0) >= 0);
     ANEMONE_CHECK(request.text.top_logprobs.value_or(1) >= 1 &&
@@ -107,32 +105,36 @@ class StubBackend : public openai::Backend {
     ANEMONE_CHECK(request.text.sampling.top_k.value_or(0) >= 0);
     ANEMONE_CHECK(request.text.stop.size() <= llamacpp::kMaxStops);
     for (const auto& [id, bias] : request.text.sampling.logit_bias) ANEMONE_CHECK(id >= 0);
-    responder->respond({200, headers, "{}"});
-    return std::nullopt;
+    return respond(call);
   }
   std::optional<openai::ApiError> tokenize(llamacpp::TokenizeRequest /*request*/,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers,
-                                           WorkBudget& /*budget*/) override {
-    responder->respond({200, headers, "{}"});
-    return std::nullopt;
+                                           const openai::Call& call) override {
+    return respond(call);
   }
   std::optional<openai::ApiError> detokenize(llamacpp::DetokenizeRequest request,
-                                             std::shared_ptr<Responder> responder,
-                                             const HeaderList& headers,
-                                             WorkBudget& /*budget*/) override {
+                                             const openai::Call& call) override {
     for (const std::int32_t id : request.tokens) ANEMONE_CHECK(id >= 0);
-    responder->respond({200, headers, "{}"});
-    return std::nullopt;
+    return respond(call);
   }
   std::optional<openai::ApiError> apply_template(openai::ChatRequest request,
-                                                 std::shared_ptr<Responder> responder,
-                                                 const HeaderList& headers,
-                                                 WorkBudget& budget) override {
-    return chat(std::move(request), std::move(responder), headers, budget);
+                                                 const openai::Call& call) override {
+    return chat(std::move(request), call);
+  }
+
+  std::optional<openai::ApiError> load(openai::ModelRequest /*request*/,
+                                       const openai::Call& call) override {
+    return respond(call);
+  }
+  std::optional<openai::ApiError> unload(openai::ModelRequest /*request*/,
+                                         const openai::Call& call) override {
+    return respond(call);
   }
 
  private:
+  static std::optional<openai::ApiError> respond(const openai::Call& call) {
+    call.responder->respond({200, call.headers, "{}"});
+    return std::nullopt;
+  }
   static void check_inputs(const std::vector<openai::Prompt>& inputs) {
     ANEMONE_CHECK(!inputs.empty() && inputs.size() <= openai::kMaxInputs);
   }

@@ -97,6 +97,22 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag) {
   return static_cast<std::uint64_t>(*value * scale);
 }
 
+Result<std::chrono::milliseconds> parse_duration(std::string_view text, std::string_view flag) {
+  const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
+  const auto value = parse<double>(text.substr(0, end));
+  std::string unit = ascii_lower(text.substr(end));
+  std::erase(unit, ' ');
+  const double scale = unit.empty() || unit == "s"    ? 1
+                       : unit == "m" || unit == "min" ? 60
+                       : unit == "h"                  ? 3600
+                                                      : 0;
+  constexpr double kMostSeconds = 365.0 * 24 * 3600;
+  if (!value || scale == 0 || !(*value >= 0 && *value * scale <= kMostSeconds))
+    return invalid_argument("[{}] expected a time of at most 365 days, as 90s, 5m or 1h, got {}",
+                            flag, shortened(text, 40));
+  return std::chrono::milliseconds(static_cast<std::int64_t>(*value * scale * 1000));
+}
+
 CLI::Validator one_of(std::vector<std::string> words) {
   return CLI::Validator(
       [words = std::move(words)](std::string& text) {

@@ -6,6 +6,7 @@
 #include <anemone/status.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ CLI::Validator token_counts(std::int64_t least, std::int64_t most);
 
 // A number of bytes: "500mb", "20GB", "1.5 gib", or bytes alone. kInvalidArgument naming the flag.
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag);
+
+// A time: "90", "90s", "5m", "1.5 h"; seconds where it has no unit; at most 365 days.
+// kInvalidArgument naming the flag.
+Result<std::chrono::milliseconds> parse_duration(std::string_view text, std::string_view flag);
 
 // One of these words, in small or capital letters; an error names them.
 // For check() and, to have the word as it is listed, transform().

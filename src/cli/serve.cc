@@ -12,18 +12,15 @@
 #include <unistd.h>
 #include <vector>
 
-#include "api/executors.h"
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/freed_memory.h"
-#include "base/path.h"
-#include "base/progress.h"
 #include "cli/command.h"
-#include "cli/model_folder.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
-#include "cli/placement.h"
 #include "cli/serve_flags.h"
+#include "cli/serve_models.h"
 #include "cli/stop_signal.h"
 #include "engine/loop/engine.h"
 #include "engine/loop/engine_thread.h"
@@ -38,59 +35,6 @@ namespace {
 // How long requests may go on after the first signal, and how long the process may.
 constexpr std::chrono::milliseconds kGrace{7'500};
 constexpr std::chrono::milliseconds kDeadline{9'500};
-
-std::string name_of(const std::string& path) {
-  const std::string name = last_name(path);
-  return name.empty() ? path : name;
-}
-
-// The names of each model: a single model has all aliases, several models have one each.
-Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& options) {
-  std::vector<std::vector<std::string>> names;
-  if (options.models.size() > 1 && !options.aliases.empty() &&
-      options.aliases.size() != options.models.size())
-    return invalid_argument("[--alias] expected a name for each of the {} models, got {}",
-                            options.models.size(), options.aliases.size());
-  for (std::size_t i = 0; i < options.models.size(); ++i) {
-    if (options.aliases.empty())
-      names.push_back({name_of(options.models[i])});
-    else if (options.models.size() == 1)
-      names.push_back(options.aliases);
-    else
-      names.push_back({options.aliases[i]});
-  }
-  return names;
-}
-
-Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& context) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto names, model_names(options));
-  ANEMONE_RETURN_IF_ERROR(check_require_ane(options.requires_ane, context));
-  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
-  std::vector<serve::ServedModel> models;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    engine::ModelLoadOptions load;
-    load.chat_template_file = options.chat_template_file;
-    ANEMONE_ASSIGN_OR_RETURN(
-        auto model,
-        load_model(options.models[i], {context.threads, options.checks_hashes}, *executor, load));
-    // Only HTTP has a way to ask for labels.
-    if (!options.is_http()) ANEMONE_RETURN_IF_ERROR(model->check_generates());
-    ANEMONE_ASSIGN_OR_RETURN(const auto placed, place_model(*model, options.requires_ane, context));
-    models.push_back({names[i], std::move(model), std::nullopt});
-    if (placed) models.back().placement = placed->totals();
-  }
-  return serve::ModelSet::create(std::move(models));
-}
-
-// Describes the models in one line: their names, and the verdict of `verify` on each ("pocket, chat
-// (unverified)").
-std::string describe(const serve::ModelSet& models) {
-  std::vector<std::string> parts;
-  for (const serve::ServedModel& model : models.models())
-    parts.push_back(fmt::format("{} ({})", fmt::join(model.names, ", "),
-                                artifact::verdict_name(model.model->manifest().verification)));
-  return escaped(fmt::format("{}", fmt::join(parts, ", ")));
-}
 
 // Writes to stderr without stdio, and only if there is room: a stopped terminal, or a pipe that
 // nobody reads, must not keep the process alive.
@@ -107,8 +51,8 @@ void say_late(std::size_t cut_off) {
 
 // Serves the models over HTTP. The server listens already, and says that it is loading.
 Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServer> server,
-                  serve::ModelSet models, ReadyFile& ready, int stop) {
-  const std::string names = describe(models);
+                  std::unique_ptr<serve::ModelPool> models, ReadyFile& ready, int stop) {
+  const std::string names = describe_models(*models);
   // Declared before the server, so that it lives until the server has gone with all its threads.
   std::atomic<std::size_t> cut_off = 0;
   const StopDeadline deadline(stop, kDeadline, [&] {
@@ -126,19 +70,39 @@ Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServ
              is_open ? ", open to all who reach it (no --api-key-file)" : "");
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
+  interrupt_flag() = true;  // for a model that is being compiled
   if (serving->stop(kGrace, &cut_off)) return {};
   say_late(cut_off);
   return Status(Code::kCancelled, "");  // that was its line
 }
 
-Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, int stop) {
+// The engine of JSON lines, its thread, and the models while they are loaded and unloaded.
+class LinesEngine {
+ public:
+  LinesEngine(serve::ModelPool& models, const engine::EngineOptions& options)
+      : models_(models), engine_(options), turns_(engine_) {
+    models_.start({[this](const engine::Model& model) { engine_.forget(model); }, nullptr});
+  }
+  // While the engine turns, as a model may be about to be unloaded.
+  ~LinesEngine() { models_.close(); }
+  LinesEngine(const LinesEngine&) = delete;
+  LinesEngine& operator=(const LinesEngine&) = delete;
+
+  engine::Engine& engine() { return engine_; }
+
+ private:
+  serve::ModelPool& models_;
+  engine::Engine engine_;
+  const engine::EngineThread turns_;
+};
+
+Status serve_socket(const ServeOptions& options, serve::ModelPool& models, int stop) {
   serve::jsonl::SocketOptions socket;
   socket.path = options.socket;
   socket.lines.defaults = options.server.defaults;
-  engine::Engine engine(options.server.engine);
-  const engine::EngineThread turns(engine);
+  LinesEngine lines(models, options.server.engine);
   ANEMONE_ASSIGN_OR_RETURN(const auto server,
-                           serve::jsonl::SocketServer::listen(models, engine, socket));
+                           serve::jsonl::SocketServer::listen(models, lines.engine(), socket));
   const StopDeadline deadline(stop, kDeadline, [&server] {
     server->remove_file();
     say_late(0);
@@ -147,32 +111,15 @@ Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, 
   return server->run(stop);
 }
 
-Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, int stop) {
+Status serve_stdin(const ServeOptions& options, serve::ModelPool& models, int stop) {
   serve::jsonl::LineOptions lines;
   lines.defaults = options.server.defaults;
   serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, "")));
   const StopDeadline deadline(stop, kDeadline, [] { say_late(0); });
-  engine::Engine engine(options.server.engine);
-  const engine::EngineThread turns(engine);
+  LinesEngine engine(models, options.server.engine);
   std::atomic<bool> cancel = false;
-  return serve::jsonl::answer_channel(channel, models, engine, lines, cancel);
-}
-
-engine::EngineOptions engine_options(const ServeOptions& options, const serve::ModelSet& models) {
-  engine::EngineOptions out = options.server.engine;
-  out.cache_bytes = options.cache_mb > 0 ? static_cast<std::uint64_t>(options.cache_mb) * 1'000'000
-                                         : engine::default_cache_bytes();
-  out.sequences = static_cast<std::size_t>(options.sequences);
-  // The largest model decides.
-  if (options.sequences == 0)
-    for (const serve::ServedModel& model : models.models()) {
-      const std::size_t most = engine::default_sequences(*model.model, out.cache_bytes);
-      out.sequences = out.sequences == 0 ? most : std::min(out.sequences, most);
-    }
-  // Each connection to a socket has one request at a time, and none is refused.
-  if (!options.socket.empty()) out.queue = 1 << 16;
-  return out;
+  return serve::jsonl::answer_channel(channel, models, engine.engine(), lines, cancel);
 }
 
 // A name with a port or a scheme would fit no request and shut all clients out.
@@ -209,16 +156,16 @@ Status run_serve(ServeOptions options, const Context& context) {
   if (options.is_http()) {
     ANEMONE_ASSIGN_OR_RETURN(server, serve::OpenAiServer::listen(options.server));
   }
-  ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context));
-  options.server.engine = engine_options(options, models);
-  std::vector<std::shared_ptr<const engine::Model>> loaded;
-  for (const serve::ServedModel& model : models.models()) loaded.push_back(model.model);
-  ANEMONE_ASSIGN_OR_RETURN(options.server.engine.speculation,
-                           load_speculation(options.drafts, loaded, context));
+  engine::SpeculationOptions speculation;
+  ANEMONE_ASSIGN_OR_RETURN(speculation, load_speculation(options.drafts, {}, context));
+  ANEMONE_ASSIGN_OR_RETURN(auto models, make_model_pool(options, speculation, context));
+  if (!options.is_lazy) ANEMONE_RETURN_IF_ERROR(models->load_first());
+  options.server.engine = engine_options(options, *models);
+  options.server.engine.speculation = std::move(speculation);
   ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
   const FreedMemoryReturner returner;
-  if (options.is_stdin) return serve_stdin(options, models, stop);
-  if (!options.socket.empty()) return serve_socket(options, models, stop);
+  if (options.is_stdin) return serve_stdin(options, *models, stop);
+  if (!options.socket.empty()) return serve_socket(options, *models, stop);
   return serve_http(options, std::move(server), std::move(models), ready, stop);
 }
 
@@ -241,6 +188,7 @@ void add_serve_command(CLI::App& app, Context& context) {
       "  anemone serve model.anemone                                # http://127.0.0.1:8080/v1\n"
       "  anemone serve model.anemone --host 0.0.0.0 --api-key-file key --parallel 4\n"
       "  anemone serve big.anemone small.anemone --alias big,small --port 0\n"
+      "  anemone serve big.anemone small.anemone --models-max 1 --keep-alive 10m\n"
       "  echo '{\"prompt\": \"Once\", \"max_new\": 8}' | anemone serve model.anemone --stdin\n"
       "  anemone serve model.anemone --http-socket http.sock        # HTTP on no port\n"
       "  anemone serve model.anemone --socket lines.sock            # JSON lines");

@@ -17,6 +17,16 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
                   "model\n(default: the folder's name)")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command
+      .add_option("--models-max", options.models_max,
+                  "Models in memory at a time: a further one takes the place of the one that was\n"
+                  "not used for longest (default: all)")
+      ->check(whole_numbers(1, 1 << 20));
+  command.add_option("--keep-alive", options.keep_alive,
+                     "Unload a model after this time without a request, 300, 5m or 1h; the next\n"
+                     "request loads it again (default: never)");
+  command.add_flag("--lazy", options.is_lazy,
+                   "Load each model when the first request asks for it, not at the start");
   CLI::Option* host = command.add_option("--host", server.http.host,
                                          "Address to listen on (default: this machine alone)");
   CLI::Option* port = command.add_option("--port", server.http.port, "Port; 0: any free one")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +25,9 @@ struct ServeOptions {
   std::string tls_certificate;  // with its key: serve HTTPS
   std::string tls_key;
   std::string socket;
+  std::size_t models_max = 0;  // loaded at a time; 0: all
+  std::string keep_alive;      // empty: models stay loaded
+  bool is_lazy = false;        // no model is loaded before a request asks for it
   std::int64_t sequences = 0;  // 0: what the memory allows
   std::int64_t cache_mb = 0;   // 0: the engine's default
   bool is_stdin = false;
@@ -33,6 +38,11 @@ struct ServeOptions {
   DraftFlags drafts;
 
   bool is_http() const { return !is_stdin && socket.empty(); }
+  // How many of the models are loaded before the server is ready.
+  std::size_t models_at_start() const {
+    if (is_lazy) return 0;
+    return models_max == 0 ? models.size() : std::min(models_max, models.size());
+  }
 };
 
 // The options outlive the command.

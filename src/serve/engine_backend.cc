@@ -57,13 +57,6 @@ Result<engine::FittedPrompt> fitted_chat_prompt(const engine::Model& model,
 
 }  // namespace
 
-std::vector<std::string> EngineBackend::model_names() const {
-  std::vector<std::string> out;
-  for (const ServedModel& model : models_.models())
-    out.insert(out.end(), model.names.begin(), model.names.end());
-  return out;
-}
-
 Status EngineBackend::check_health() const {
   if (check_mapped_files().ok()) return {};
   return io_error(
@@ -72,52 +65,66 @@ Status EngineBackend::check_health() const {
 
 Json EngineBackend::counts() const {
   const engine::Engine::Counts counts = engine_.counts();
-  return {{"waiting", counts.waiting},
+  return {{"waiting", counts.waiting + models_.waiting()},
           {"running", counts.running},
           {"finished", counts.finished},
           {"cancelled", counts.cancelled}};
 }
 
 std::string EngineBackend::metrics() const {
-  return metrics_.text(engine_.counts());
+  engine::Engine::Counts counts = engine_.counts();
+  counts.waiting += models_.waiting();
+  return metrics_.text(counts, models_.list());
 }
 
-std::vector<std::string> EngineBackend::first_names(const ModelSet& models) {
+std::vector<std::string> EngineBackend::first_names(const ModelPool& models) {
   std::vector<std::string> names;
-  for (const ServedModel& model : models.models()) names.push_back(model.names.front());
+  for (std::size_t i = 0; i < models.size(); ++i) names.push_back(models.names(i).front());
   return names;
 }
 
-Result<EngineBackend::Found> EngineBackend::find(const std::string& name) {
-  const auto known = models_.find(name);
-  const bool is_lenient = !options_.is_strict_model && models_.models().size() == 1;
-  if (!known.ok() && !is_lenient) return known.status();
-  const ServedModel& model = known.ok() ? **known : models_.models().front();
-  const std::string& first = model.names.front();
-  return Found{model.model, known.ok() && !name.empty() ? name : first, &metrics_.of(first)};
+Result<std::size_t> EngineBackend::find(const std::string& name) const {
+  auto known = models_.find(name);
+  const bool is_lenient = !options_.is_strict_model && models_.size() == 1;
+  if (!known.ok() && is_lenient) return std::size_t{0};
+  return known;
+}
+
+std::string EngineBackend::answer_name(const std::string& asked, const ServedModel& model) {
+  const bool is_known = std::ranges::find(model.names, asked) != model.names.end();
+  return is_known ? asked : model.names.front();
+}
+
+Status EngineBackend::choose_model(const std::string& name, openai::Call& call) {
+  if (call.model != nullptr) return {};
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t model, find(name));
+  call.model = models_.try_lease(model);
+  if (call.model == nullptr) call.awaited = model;
+  return {};
 }
 
 Json EngineBackend::placement() const {
   Json out;
-  for (const ServedModel& model : models_.models())
-    if (model.placement) out[model.names.front()] = exec::placement_json(*model.placement);
+  for (std::size_t i = 0; i < models_.size(); ++i)
+    if (const ModelLease model = models_.peek(i); model != nullptr && model->placement)
+      out[model->names.front()] = exec::placement_json(*model->placement);
   return out;
 }
 
 Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& generation,
-                                                openai::Protocol protocol,
+                                                const openai::Call& call, openai::Protocol protocol,
                                                 std::int64_t default_tokens) {
-  ANEMONE_ASSIGN_OR_RETURN(Found found, find(generation.model));
   GenerationPlan plan;
-  plan.model = std::move(found.model);
-  plan.metrics = found.metrics;
+  plan.lease = call.model;
+  plan.model = call.model->model;
+  plan.metrics = &metrics_of(*call.model);
   if (plan.model->manifest().classifies())
     return unsupported(
         "[model] expected a model that generates text, got one that labels tokens (see "
         "/v1/classify)");
   if (plan.model->tokenizer() == nullptr)
     return unsupported("[model] expected a model with a tokenizer, got one without");
-  plan.head = {protocol, new_id(protocol), unix_time(), std::move(found.name)};
+  plan.head = {protocol, new_id(protocol), unix_time(), answer_name(generation.model, *call.model)};
   ANEMONE_ASSIGN_OR_RETURN(plan.options, engine::resolve_request(generation, options_.defaults,
                                                                  *plan.model, default_tokens));
   plan.choices = generation.choices;
@@ -127,17 +134,16 @@ Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& genera
 }
 
 std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
-                                                      const std::shared_ptr<Responder>& responder,
-                                                      const HeaderList& headers) {
+                                                      const openai::Call& call) {
   const std::string name = plan.head.model;
   const std::int64_t choices = plan.choices;
   ModelMetrics& metrics = *plan.metrics;
-  auto job = std::make_shared<GenerationJob>(std::move(plan), responder, headers);
+  auto job = std::make_shared<GenerationJob>(std::move(plan), call.responder, call.headers);
   Status status = job->hold_plan();
   if (status.ok()) {
     engine::Request request = job->request();
-    watch_request(request, choices, name, responder, metrics);
-    status = submit_for(responder, engine_, std::move(request), job->cancel_flag());
+    watch_request(request, choices, name, call.responder, metrics);
+    status = submit_for(call.responder, engine_, std::move(request), job->cancel_flag());
   }
   if (!status.ok()) return openai::api_error(status);
   return std::nullopt;
@@ -174,31 +180,29 @@ Status EngineBackend::plan_parts(const openai::ChatRequest& request,
 }
 
 std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
-                                                    std::shared_ptr<Responder> responder,
-                                                    const HeaderList& headers, WorkBudget& budget) {
+                                                    const openai::Call& call) {
   // The form of the content becomes part of that of the answer, which is known with the prompt.
   auto format = std::exchange(request.generation.format, std::nullopt);
-  auto plan =
-      make_plan(request.generation, openai::Protocol::kChat, engine::GenerateOptions::kUntilFull);
+  auto plan = make_plan(request.generation, call, openai::Protocol::kChat,
+                        engine::GenerateOptions::kUntilFull);
   if (!plan.ok()) return openai::api_error(plan.status());
   const Status placed = place_tools(*plan->model, request);
   if (!placed.ok()) return openai::api_error(placed);
   auto prompt = fitted_chat_prompt(*plan->model, request.generation, std::move(request.messages),
-                                   std::move(request.variables), budget);
+                                   std::move(request.variables), call.budget);
   if (!prompt.ok()) return prompt_error(prompt.status(), "messages");
   if (auto error = check_prompt(*plan->model, prompt->ids, "messages")) return error;
   plan->truncated_tokens = prompt->dropped;
   const Status parts = plan_parts(request, std::move(format), *prompt, *plan);
   if (!parts.ok()) return openai::api_error(parts);
   plan->prompts.push_back({std::move(prompt->ids), ""});
-  return submit(*std::move(plan), responder, headers);
+  return submit(*std::move(plan), call);
 }
 
 std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionRequest request,
-                                                        std::shared_ptr<Responder> responder,
-                                                        const HeaderList& headers,
-                                                        WorkBudget& budget) {
-  auto plan = make_plan(request.generation, openai::Protocol::kText, kDefaultContinuationTokens);
+                                                        const openai::Call& call) {
+  auto plan =
+      make_plan(request.generation, call, openai::Protocol::kText, kDefaultContinuationTokens);
   if (!plan.ok()) return openai::api_error(plan.status());
   const text::Tokenizer& tokenizer = *plan->model->tokenizer();
   plan->is_echo = request.is_echo;
@@ -209,7 +213,7 @@ std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionReques
       request.generation.max_tokens.value_or(kDefaultContinuationTokens);
   for (openai::Prompt& prompt : request.prompts) {
     GenerationPlan::Prompt& out = plan->prompts.emplace_back();
-    auto ids = prompt_ids(*plan->model, prompt, budget);
+    auto ids = prompt_ids(*plan->model, prompt, call.budget);
     if (!ids.ok()) return prompt_error(ids.status(), "prompt");
     out.ids = *std::move(ids);
     std::int64_t dropped = 0;
@@ -228,11 +232,11 @@ std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionReques
       out.echo = std::move(*text);
       continue;
     }
-    auto echo = tokenizer.decode(out.ids, /*skip_special=*/false, &budget);
+    auto echo = tokenizer.decode(out.ids, /*skip_special=*/false, &call.budget);
     if (!echo.ok()) return prompt_error(echo.status(), "prompt");
     out.echo = *std::move(echo);
   }
-  return submit(*std::move(plan), responder, headers);
+  return submit(*std::move(plan), call);
 }
 
 }  // namespace anemone::serve

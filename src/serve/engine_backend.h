@@ -13,8 +13,8 @@
 #include "engine/loop/engine.h"
 #include "serve/generation_job.h"
 #include "serve/metrics.h"
+#include "serve/model_pool.h"
 #include "serve/openai/backend.h"
-#include "serve/served_model.h"
 
 namespace anemone::serve {
 
@@ -28,67 +28,61 @@ struct BackendOptions {
 class EngineBackend : public openai::Backend {
  public:
   // Models and engine outlive the backend.
-  EngineBackend(const ModelSet& models, engine::Engine& engine, const BackendOptions& options)
+  EngineBackend(ModelPool& models, engine::Engine& engine, const BackendOptions& options)
       : models_(models), engine_(engine), options_(options), metrics_(first_names(models)) {}
 
-  std::vector<std::string> model_names() const override;
+  std::vector<ModelInfo> models() const override { return models_.list(); }
   Status check_health() const override;
   Json counts() const override;
   std::string metrics() const override;
   Json props() const override;
   Json slots() const override;
   Json placement() const override;
+  Status choose_model(const std::string& name, openai::Call& call) override;
+  Status lease_later(std::size_t model, ModelPool::CancelFlag cancel,
+                     ModelPool::Then then) override {
+    return models_.lease_later(model, std::move(cancel), std::move(then));
+  }
+  void look_again() override { models_.look_again(); }
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
-                                       std::shared_ptr<Responder> responder,
-                                       const HeaderList& headers, WorkBudget& budget) override;
+                                       const openai::Call& call) override;
   std::optional<openai::ApiError> complete(openai::CompletionRequest request,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers, WorkBudget& budget) override;
+                                           const openai::Call& call) override;
   std::optional<openai::ApiError> embed(openai::EmbeddingRequest request,
-                                        std::shared_ptr<Responder> responder,
-                                        const HeaderList& headers, WorkBudget& budget) override;
+                                        const openai::Call& call) override;
   std::optional<openai::ApiError> classify(openai::ClassifyRequest request,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers, WorkBudget& budget) override;
+                                           const openai::Call& call) override;
   std::optional<openai::ApiError> complete_native(llamacpp::CompletionRequest request,
-                                                  std::shared_ptr<Responder> responder,
-                                                  const HeaderList& headers,
-                                                  WorkBudget& budget) override;
+                                                  const openai::Call& call) override;
   std::optional<openai::ApiError> tokenize(llamacpp::TokenizeRequest request,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers, WorkBudget& budget) override;
+                                           const openai::Call& call) override;
   std::optional<openai::ApiError> detokenize(llamacpp::DetokenizeRequest request,
-                                             std::shared_ptr<Responder> responder,
-                                             const HeaderList& headers,
-                                             WorkBudget& budget) override;
+                                             const openai::Call& call) override;
   std::optional<openai::ApiError> apply_template(openai::ChatRequest request,
-                                                 std::shared_ptr<Responder> responder,
-                                                 const HeaderList& headers,
-                                                 WorkBudget& budget) override;
+                                                 const openai::Call& call) override;
+  std::optional<openai::ApiError> load(openai::ModelRequest request,
+                                       const openai::Call& call) override;
+  std::optional<openai::ApiError> unload(openai::ModelRequest request,
+                                         const openai::Call& call) override;
 
  private:
-  static std::vector<std::string> first_names(const ModelSet& models);
-  // A model, and the name of it that the answer has.
-  struct Found {
-    std::shared_ptr<const engine::Model> model;
-    std::string name;
-    ModelMetrics* metrics = nullptr;
-  };
-  // kNotFound for a name that is none of the server's, unless it does not matter.
-  Result<Found> find(const std::string& name);
-  Result<Found> find_with_tokenizer(const std::string& name);
+  static std::vector<std::string> first_names(const ModelPool& models);
+  // The index of the model that a request names; any name is that of an only model, unless it
+  // matters.
+  Result<std::size_t> find(const std::string& name) const;
+  // The name that the answer has: the one that was asked for, if it is one of the model's.
+  static std::string answer_name(const std::string& asked, const ServedModel& model);
+  ModelMetrics& metrics_of(const ServedModel& model) { return metrics_.of(model.names.front()); }
   // The model, the head and the options of an answer; the prompts are left to the caller.
-  Result<GenerationPlan> make_plan(const openai::Generation& generation, openai::Protocol protocol,
-                                   std::int64_t default_tokens);
+  Result<GenerationPlan> make_plan(const openai::Generation& generation, const openai::Call& call,
+                                   openai::Protocol protocol, std::int64_t default_tokens);
   // How the answer of a chat is constrained and taken apart.
   Status plan_parts(const openai::ChatRequest& request,
                     std::optional<engine::ResponseFormat> format, const engine::ChatPrompt& prompt,
                     GenerationPlan& plan) const;
-  std::optional<openai::ApiError> submit(GenerationPlan plan,
-                                         const std::shared_ptr<Responder>& responder,
-                                         const HeaderList& headers);
+  std::optional<openai::ApiError> submit(GenerationPlan plan, const openai::Call& call);
 
-  const ModelSet& models_;
+  ModelPool& models_;
   engine::Engine& engine_;
   const BackendOptions options_;
   Metrics metrics_;

@@ -34,42 +34,48 @@ std::optional<openai::ApiError> encode_inputs(std::vector<openai::Prompt>& input
 }  // namespace
 
 std::optional<openai::ApiError> EngineBackend::embed(openai::EmbeddingRequest request,
-                                                     std::shared_ptr<Responder> responder,
-                                                     const HeaderList& headers,
-                                                     WorkBudget& budget) {
-  const auto found = find(request.model);
-  if (!found.ok()) return openai::api_error(found.status());
-  Status status = found->model->check_generates();
-  if (status.ok()) status = found->model->check_gives_hidden();
+                                                     const openai::Call& call) {
+  const auto& model = call.model->model;
+  Status status = model->check_generates();
+  if (status.ok()) status = model->check_gives_hidden();
   if (!status.ok()) return prompt_error(status, "model");
-  const std::int64_t columns = found->model->manifest().hidden_size;
+  const std::int64_t columns = model->manifest().hidden_size;
   const std::int64_t dimensions = request.dimensions.value_or(columns);
   if (dimensions > columns)
     return openai::api_error(invalid_argument("[dimensions] expected a number from 1 to {}, got {}",
                                               columns, dimensions));
-  InputTask task{found->model, found->name, {}, std::move(responder), headers, found->metrics};
-  if (auto error = encode_inputs(request.inputs, task, budget)) return error;
+  InputTask task{call.model,
+                 model,
+                 answer_name(request.model, *call.model),
+                 {},
+                 call.responder,
+                 call.headers,
+                 &metrics_of(*call.model)};
+  if (auto error = encode_inputs(request.inputs, task, call.budget)) return error;
   return start_embedding(engine_, std::move(task),
                          {request.pooling.value_or(options_.pooling),
                           static_cast<std::size_t>(dimensions), request.is_base64});
 }
 
 std::optional<openai::ApiError> EngineBackend::classify(openai::ClassifyRequest request,
-                                                        std::shared_ptr<Responder> responder,
-                                                        const HeaderList& headers,
-                                                        WorkBudget& budget) {
-  const auto found = find(request.model);
-  if (!found.ok()) return openai::api_error(found.status());
-  if (!found->model->manifest().classifies())
+                                                        const openai::Call& call) {
+  const auto& model = call.model->model;
+  if (!model->manifest().classifies())
     return openai::api_error(
         unsupported("[model] expected a model that labels tokens, got one that generates text"));
-  InputTask task{found->model, found->name, {}, std::move(responder), headers, found->metrics};
+  InputTask task{call.model,
+                 model,
+                 answer_name(request.model, *call.model),
+                 {},
+                 call.responder,
+                 call.headers,
+                 &metrics_of(*call.model)};
   std::vector<std::string> texts;
   for (const openai::Prompt& input : request.inputs) {
     const auto* text = std::get_if<std::string>(&input);
     texts.push_back(text == nullptr ? std::string() : *text);
   }
-  if (auto error = encode_inputs(request.inputs, task, budget)) return error;
+  if (auto error = encode_inputs(request.inputs, task, call.budget)) return error;
   return start_labelling(engine_, std::move(task), std::move(texts));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of the backend that only llama.cpp's API has.
+// The requests of the backend that llama.cpp's API has beside OpenAI's.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -19,34 +20,32 @@ namespace {
 
 // Answers with a value that is ready. The text of a value takes less memory than the value, which
 // the budget of the request bounds.
-std::optional<openai::ApiError> respond(const Json& value,
-                                        const std::shared_ptr<Responder>& responder,
-                                        const HeaderList& headers) {
-  HttpResponse response = openai::json_response(value, headers);
-  if (!responder->hold(response.body.size()))
+std::optional<openai::ApiError> respond(const Json& value, const openai::Call& call) {
+  HttpResponse response = openai::json_response(value, call.headers);
+  if (!call.responder->hold(response.body.size()))
     return openai::api_error(no_room_for_answer("try again later"));
-  responder->respond(std::move(response));
+  call.responder->respond(std::move(response));
   return std::nullopt;
+}
+
+// The tokenizer of the model of a call. kUnsupported for one without.
+Result<const text::Tokenizer*> tokenizer_of(const openai::Call& call) {
+  const text::Tokenizer* tokenizer = call.model->model->tokenizer().get();
+  if (tokenizer == nullptr)
+    return unsupported("[model] expected a model with a tokenizer, got one without");
+  return tokenizer;
 }
 
 }  // namespace
 
-Result<EngineBackend::Found> EngineBackend::find_with_tokenizer(const std::string& name) {
-  ANEMONE_ASSIGN_OR_RETURN(Found found, find(name));
-  if (found.model->tokenizer() == nullptr)
-    return unsupported("[model] expected a model with a tokenizer, got one without");
-  return found;
-}
-
 std::optional<openai::ApiError> EngineBackend::complete_native(llamacpp::CompletionRequest request,
-                                                               std::shared_ptr<Responder> responder,
-                                                               const HeaderList& headers,
-                                                               WorkBudget& budget) {
-  auto found = find_with_tokenizer(request.model);
-  if (!found.ok()) return openai::api_error(found.status());
+                                                               const openai::Call& call) {
+  if (const auto tokenizer = tokenizer_of(call); !tokenizer.ok())
+    return openai::api_error(tokenizer.status());
   llamacpp::CompletionPlan plan;
-  plan.model = found->model;
-  plan.name = found->name;
+  plan.lease = call.model;
+  plan.model = call.model->model;
+  plan.name = answer_name(request.model, *call.model);
   plan.is_stream = request.is_stream;
   plan.returns_tokens = request.returns_tokens;
   if (const Status status = plan.model->check_generates(); !status.ok())
@@ -56,80 +55,100 @@ std::optional<openai::ApiError> EngineBackend::complete_native(llamacpp::Complet
   if (!options.ok()) return openai::api_error(options.status());
   plan.options = *std::move(options);
   for (openai::Prompt& prompt : request.prompts) {
-    auto ids = prompt_ids(*plan.model, prompt, budget);
+    auto ids = prompt_ids(*plan.model, prompt, call.budget);
     if (!ids.ok()) return prompt_error(ids.status(), "prompt");
     if (auto error = check_prompt(*plan.model, *ids, "prompt")) return error;
     plan.prompts.push_back(*std::move(ids));
   }
 
-  const auto job = std::make_shared<llamacpp::CompletionJob>(std::move(plan), responder, headers);
+  const std::string name = plan.name;
+  const auto job =
+      std::make_shared<llamacpp::CompletionJob>(std::move(plan), call.responder, call.headers);
   Status status = job->hold_plan();
   if (status.ok()) {
     engine::Request asked = job->request();
-    watch_request(asked, /*choices=*/1, found->name, responder, *found->metrics);
-    status = submit_for(responder, engine_, std::move(asked), job->cancel_flag());
+    watch_request(asked, /*choices=*/1, name, call.responder, metrics_of(*call.model));
+    status = submit_for(call.responder, engine_, std::move(asked), job->cancel_flag());
   }
   if (!status.ok()) return openai::api_error(status);
   return std::nullopt;
 }
 
 std::optional<openai::ApiError> EngineBackend::tokenize(llamacpp::TokenizeRequest request,
-                                                        std::shared_ptr<Responder> responder,
-                                                        const HeaderList& headers,
-                                                        WorkBudget& budget) {
-  const auto found = find_with_tokenizer(request.model);
-  if (!found.ok()) return openai::api_error(found.status());
-  const text::Tokenizer& tokenizer = *found->model->tokenizer();
+                                                        const openai::Call& call) {
+  const auto tokenizer = tokenizer_of(call);
+  if (!tokenizer.ok()) return openai::api_error(tokenizer.status());
   const auto ids =
-      tokenizer.encode(request.content, {request.adds_special, request.parses_special, &budget});
+      (*tokenizer)
+          ->encode(request.content, {request.adds_special, request.parses_special, &call.budget});
   if (!ids.ok()) return prompt_error(ids.status(), "content");
-  const auto json = llamacpp::tokens_json(tokenizer, *ids, request.has_pieces, budget);
+  const auto json = llamacpp::tokens_json(**tokenizer, *ids, request.has_pieces, call.budget);
   if (!json.ok()) return openai::api_error(json.status());
-  return respond(*json, responder, headers);
+  return respond(*json, call);
 }
 
 std::optional<openai::ApiError> EngineBackend::detokenize(llamacpp::DetokenizeRequest request,
-                                                          std::shared_ptr<Responder> responder,
-                                                          const HeaderList& headers,
-                                                          WorkBudget& budget) {
-  const auto found = find_with_tokenizer(request.model);
-  if (!found.ok()) return openai::api_error(found.status());
+                                                          const openai::Call& call) {
+  const auto tokenizer = tokenizer_of(call);
+  if (!tokenizer.ok()) return openai::api_error(tokenizer.status());
   for (const std::int32_t id : request.tokens)
-    if (const Status status = found->model->check_id(id); !status.ok())
+    if (const Status status = call.model->model->check_id(id); !status.ok())
       return prompt_error(status, "tokens");
-  auto text = found->model->tokenizer()->decode(request.tokens, /*skip_special=*/false, &budget);
+  auto text = (*tokenizer)->decode(request.tokens, /*skip_special=*/false, &call.budget);
   if (!text.ok()) return prompt_error(text.status(), "tokens");
-  return respond({{"content", *std::move(text)}}, responder, headers);
+  return respond({{"content", *std::move(text)}}, call);
 }
 
 std::optional<openai::ApiError> EngineBackend::apply_template(openai::ChatRequest request,
-                                                              std::shared_ptr<Responder> responder,
-                                                              const HeaderList& headers,
-                                                              WorkBudget& budget) {
-  const auto found = find(request.generation.model);
-  if (!found.ok()) return openai::api_error(found.status());
-  const Status placed = place_tools(*found->model, request);
+                                                              const openai::Call& call) {
+  const engine::Model& model = *call.model->model;
+  const Status placed = place_tools(model, request);
   if (!placed.ok()) return openai::api_error(placed);
-  auto text = found->model->render_chat(std::move(request.messages), /*add_generation_prompt=*/true,
-                                        std::move(request.variables), &budget);
+  auto text = model.render_chat(std::move(request.messages), /*add_generation_prompt=*/true,
+                                std::move(request.variables), &call.budget);
   if (!text.ok()) return prompt_error(text.status(), "messages");
-  return respond({{"prompt", *std::move(text)}}, responder, headers);
+  return respond({{"prompt", *std::move(text)}}, call);
+}
+
+std::optional<openai::ApiError> EngineBackend::load(openai::ModelRequest request,
+                                                    const openai::Call& call) {
+  return respond({{"success", true}, {"model", answer_name(request.model, *call.model)}}, call);
+}
+
+std::optional<openai::ApiError> EngineBackend::unload(openai::ModelRequest request,
+                                                      const openai::Call& call) {
+  const auto model = find(request.model);
+  if (!model.ok()) return openai::api_error(model.status());
+  const auto& names = models_.names(*model);
+  const bool is_known = std::ranges::find(names, request.model) != names.end();
+  Json answer = {{"success", true}, {"model", is_known ? request.model : names.front()}};
+  models_.unload(*model, [responder = call.responder, headers = call.headers,
+                          answer = std::move(answer)](const Result<ModelLease>& done) {
+    responder->respond(done.ok()
+                           ? openai::json_response(answer, headers)
+                           : openai::error_response(openai::api_error(done.status()), headers));
+  });
+  return std::nullopt;
 }
 
 Json EngineBackend::props() const {
-  const ServedModel& first = models_.models().front();
-  const engine::Model& model = *first.model;
-  Json settings = {{"n_ctx", model.context()}};
+  // "model_path" has no path: who may ask this need not know the folders of the machine.
+  const std::string& name = models_.names(0).front();
+  Json out = {{"default_generation_settings", Json::object()},
+              {"total_slots", engine_.counts().max_texts},
+              {"model_alias", name},
+              {"model_path", name},
+              {"modalities", {{"vision", false}, {"audio", false}}},
+              {"build_info", "anemone " + std::string(version())}};
+  // What only a model tells that is loaded.
+  const ModelLease first = models_.peek(0);
+  if (first == nullptr) return out;
+  const engine::Model& model = *first->model;
+  Json& settings = out["default_generation_settings"];
+  settings["n_ctx"] = model.context();
   const auto options =
       engine::resolve_request({}, options_.defaults, model, engine::GenerateOptions::kUntilFull);
   if (options.ok()) settings["params"] = llamacpp::settings_json(*options);
-  // "model_path" has no path: who may ask this need not know the folders of the machine.
-  Json out = {{"default_generation_settings", std::move(settings)},
-              {"total_slots", engine_.counts().max_texts},
-              {"model_alias", first.names.front()},
-              {"model_path", first.names.front()},
-              {"modalities", {{"vision", false}, {"audio", false}}},
-              {"build_info", "anemone " + std::string(version())}};
   if (const auto& source = model.chat_template_source()) {
     out["chat_template"] = source->source;
     out["bos_token"] = source->bos_token.value_or("");
@@ -141,8 +160,9 @@ Json EngineBackend::props() const {
 Json EngineBackend::slots() const {
   const engine::Engine::Counts counts = engine_.counts();
   std::int64_t context = 0;
-  for (const ServedModel& model : models_.models())
-    context = std::max(context, model.model->context());
+  for (std::size_t i = 0; i < models_.size(); ++i)
+    if (const ModelLease model = models_.peek(i))
+      context = std::max(context, model->model->context());
   Json out = Json::array();
   for (std::size_t i = 0; i < counts.max_texts; ++i)
     out.push_back({{"id", i}, {"n_ctx", context}, {"is_processing", i < counts.texts}});

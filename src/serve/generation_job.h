@@ -15,6 +15,7 @@
 #include "serve/answer_room.h"
 #include "serve/http/message.h"
 #include "serve/metrics.h"
+#include "serve/model_pool.h"
 #include "serve/openai/answer.h"
 #include "text/tools/answer_parser.h"
 
@@ -26,6 +27,7 @@ struct GenerationPlan {
     std::vector<std::int32_t> ids;
     std::string echo;  // what the answer begins with
   };
+  ModelLease lease;  // until the answer was given
   std::shared_ptr<const engine::Model> model;
   ModelMetrics* metrics = nullptr;  // of the model; they outlive the request
   openai::AnswerHead head;

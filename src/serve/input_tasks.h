@@ -12,12 +12,14 @@
 #include "engine/loop/engine.h"
 #include "serve/http/message.h"
 #include "serve/metrics.h"
+#include "serve/model_pool.h"
 #include "serve/openai/error.h"
 
 namespace anemone::serve {
 
 // What both know of their request.
 struct InputTask {
+  ModelLease lease;  // until the answer was given
   std::shared_ptr<const engine::Model> model;
   std::string name;  // of the model, for the answer
   std::vector<std::vector<std::int32_t>> inputs;

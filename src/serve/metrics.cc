@@ -36,6 +36,30 @@ void print_head(std::string_view name, std::string_view type, std::string_view h
   out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
+// What vLLM, which serves one model, has no names for.
+void print_models(const std::vector<ModelInfo>& models, std::string& out) {
+  if (models.empty()) return;
+  const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
+                        const auto& value_of) {
+    print_head(name, type, help, out);
+    for (const ModelInfo& model : models)
+      out += fmt::format("{}{{model_name=\"{}\"}} {}\n", name, label_value(model.names.front()),
+                         value_of(model));
+  };
+  each("anemone:model_loaded", "gauge", "Whether the model is loaded.",
+       [](const ModelInfo& model) { return model.state == ModelState::kLoaded ? 1 : 0; });
+  each("anemone:model_bytes", "gauge", "Bytes of the files of a model that is loaded.",
+       [](const ModelInfo& model) { return model.bytes; });
+  each("anemone:model_loads_total", "counter", "Loads of the model.",
+       [](const ModelInfo& model) { return model.loads; });
+  each("anemone:model_load_failures_total", "counter", "Loads of the model that failed.",
+       [](const ModelInfo& model) { return model.failed_loads; });
+  each("anemone:model_unloads_total", "counter", "Unloads of the model.",
+       [](const ModelInfo& model) { return model.unloads; });
+  each("anemone:model_load_seconds_total", "counter", "Seconds that the loads took together.",
+       [](const ModelInfo& model) { return model.load_seconds; });
+}
+
 }  // namespace
 
 void Histogram::observe(double value) {
@@ -99,7 +123,8 @@ Metrics::Metrics(const std::vector<std::string>& models) {
   for (const std::string& model : models) models_.try_emplace(model);
 }
 
-std::string Metrics::text(const engine::Engine::Counts& counts) const {
+std::string Metrics::text(const engine::Engine::Counts& counts,
+                          const std::vector<ModelInfo>& models) const {
   std::string out;
   std::string all;
   for (const auto& [name, model] : models_) all += (all.empty() ? "" : ",") + name;
@@ -156,6 +181,7 @@ std::string Metrics::text(const engine::Engine::Counts& counts) const {
   histogram("vllm:request_prompt_tokens", "Tokens of a prompt.", &ModelMetrics::prompt_length_);
   histogram("vllm:request_generation_tokens", "Tokens of a text that was made.",
             &ModelMetrics::generation_length_);
+  print_models(models, out);
   return out;
 }
 

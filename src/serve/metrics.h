@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/loop/engine.h"
+#include "serve/model_pool.h"
 
 namespace anemone::serve {
 
@@ -75,7 +76,8 @@ class Metrics {
 
   ModelMetrics& of(const std::string& model) { return models_.at(model); }
   // The text format of Prometheus, version 0.0.4.
-  std::string text(const engine::Engine::Counts& counts) const;
+  std::string text(const engine::Engine::Counts& counts,
+                   const std::vector<ModelInfo>& models = {}) const;
 
  private:
   std::map<std::string, ModelMetrics> models_;

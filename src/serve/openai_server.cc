@@ -41,27 +41,39 @@ openai::AccessOptions access_options(const OpenAiServerOptions& options) {
 // The models of a server, and what runs them.
 class OpenAiServer::Service {
  public:
-  Service(ModelSet served, const engine::EngineOptions& options, const BackendOptions& backend)
-      : models_(std::move(served)),
+  // The log outlives the service.
+  Service(std::unique_ptr<ModelPool> models, const engine::EngineOptions& options,
+          const BackendOptions& backend, const RequestLog& log)
+      : models_(std::move(models)),
         engine_(options),
         turns_(std::make_unique<engine::EngineThread>(engine_)),
-        backend_(models_, engine_, backend) {}
+        backend_(*models_, engine_, backend) {
+    models_->start({[this](const engine::Model& model) { engine_.forget(model); },
+                    [&log](const ModelEvent& event) { log.write(event); }});
+  }
   ~Service() { end_requests(); }
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
   engine::Engine& engine() { return engine_; }
   EngineBackend& backend() { return backend_; }
+  // Takes no more requests, and ends those that wait.
+  void close() {
+    models_->stop();
+    engine_.close();
+  }
   // Ends what runs. No request can be submitted from here on.
   void end_requests() {
-    engine_.close();
+    close();
     engine_.cancel_all();
+    // While the engine turns, as a model may be about to be unloaded.
+    models_->close();
     turns_.reset();
     engine_.end();
   }
 
  private:
-  const ModelSet models_;
+  const std::unique_ptr<ModelPool> models_;
   engine::Engine engine_;
   std::unique_ptr<engine::EngineThread> turns_;
   EngineBackend backend_;
@@ -91,13 +103,14 @@ Result<std::unique_ptr<OpenAiServer>> OpenAiServer::listen(const OpenAiServerOpt
   return std::unique_ptr<OpenAiServer>(new OpenAiServer(std::move(impl)));
 }
 
-void OpenAiServer::serve(ModelSet models, const engine::EngineOptions& engine) {
+void OpenAiServer::serve(std::unique_ptr<ModelPool> models, const engine::EngineOptions& engine) {
   ANEMONE_CHECK(impl_->service == nullptr);
-  impl_->service = std::make_unique<Service>(std::move(models), engine, impl_->backend_options);
+  impl_->service =
+      std::make_unique<Service>(std::move(models), engine, impl_->backend_options, impl_->log);
   impl_->api_handler.set_backend(impl_->service->backend());
 }
 
-Result<std::unique_ptr<OpenAiServer>> OpenAiServer::start(ModelSet models,
+Result<std::unique_ptr<OpenAiServer>> OpenAiServer::start(std::unique_ptr<ModelPool> models,
                                                           const OpenAiServerOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(auto server, listen(options));
   server->serve(std::move(models), options.engine);
@@ -122,7 +135,7 @@ bool OpenAiServer::stop(std::chrono::milliseconds grace, std::atomic<std::size_t
   std::size_t count = 0;
   if (impl_->service != nullptr) {
     engine::Engine& engine = impl_->service->engine();
-    engine.close();
+    impl_->service->close();
     engine.wait_until_idle(grace);
     count = engine.cancel_all();
     if (cut_off != nullptr) *cut_off = count;

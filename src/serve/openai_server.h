@@ -14,9 +14,9 @@
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/http/server.h"
+#include "serve/model_pool.h"
 #include "serve/openai/key_limits.h"
 #include "serve/request_log.h"
-#include "serve/served_model.h"
 
 namespace anemone::serve {
 
@@ -45,10 +45,10 @@ class OpenAiServer {
   // Listens from here on, and says that it is loading until it has models. The errors are those of
   // HttpServer::start().
   static Result<std::unique_ptr<OpenAiServer>> listen(const OpenAiServerOptions& options);
-  // Serves these models from here on; once.
-  void serve(ModelSet models, const engine::EngineOptions& engine);
+  // Serves these models from here on, and loads and unloads them as they are asked for; once.
+  void serve(std::unique_ptr<ModelPool> models, const engine::EngineOptions& engine);
   // Both.
-  static Result<std::unique_ptr<OpenAiServer>> start(ModelSet models,
+  static Result<std::unique_ptr<OpenAiServer>> start(std::unique_ptr<ModelPool> models,
                                                      const OpenAiServerOptions& options);
   // Ends at once what stop() has not ended.
   ~OpenAiServer();

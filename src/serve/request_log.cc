@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/progress.h"
 
 namespace anemone::serve {
 namespace {
@@ -48,6 +49,64 @@ std::string json_line(const LogEntry& entry, std::int64_t unix_ms) {
   return escaped_json(dump_json(out)) + "\n";
 }
 
+// A reason may be long, and a line must not be.
+constexpr std::size_t kMaxReason = 1000;
+
+std::string text_line(const ModelEvent& event, std::int64_t unix_ms) {
+  using Kind = ModelEvent::Kind;
+  const std::string start = time_text(unix_ms);
+  const std::string model = escaped(event.model);
+  const std::string bytes = format_bytes(event.bytes);
+  switch (event.kind) {
+    case Kind::kLoading:
+      return fmt::format("{} loading {}\n", start, model);
+    case Kind::kLoaded:
+      return fmt::format("{} loaded {} in {:.3f} s, {}\n", start, model, event.seconds, bytes);
+    case Kind::kFailed:
+      return fmt::format("{} cannot load {}: {}\n", start, model,
+                         escaped(shortened(event.error, kMaxReason)));
+    case Kind::kUnloaded:
+      break;
+  }
+  switch (event.reason) {
+    case UnloadReason::kAsked:
+      return fmt::format("{} unloaded {} on request, {}\n", start, model, bytes);
+    case UnloadReason::kIdle:
+      return fmt::format("{} unloaded {} after {:.0f} s without a request, {}\n", start, model,
+                         event.seconds, bytes);
+    case UnloadReason::kRoom:
+      break;
+  }
+  return fmt::format("{} unloaded {} to make room, {}\n", start, model, bytes);
+}
+
+std::string json_line(const ModelEvent& event, std::int64_t unix_ms) {
+  using Kind = ModelEvent::Kind;
+  Json out = {{"time", time_text(unix_ms)}, {"model", event.model}};
+  switch (event.kind) {
+    case Kind::kLoading:
+      out["event"] = "model_loading";
+      break;
+    case Kind::kLoaded:
+      out["event"] = "model_loaded";
+      break;
+    case Kind::kFailed:
+      out["event"] = "model_load_failed";
+      out["error"] = shortened(event.error, kMaxReason);
+      break;
+    case Kind::kUnloaded:
+      out["event"] = "model_unloaded";
+      out["reason"] = event.reason == UnloadReason::kIdle   ? "idle"
+                      : event.reason == UnloadReason::kRoom ? "room"
+                                                            : "request";
+      out["idle_seconds"] = event.seconds;
+      break;
+  }
+  if (event.kind == Kind::kLoaded || event.kind == Kind::kFailed) out["seconds"] = event.seconds;
+  if (event.kind == Kind::kLoaded || event.kind == Kind::kUnloaded) out["bytes"] = event.bytes;
+  return escaped_json(dump_json(out)) + "\n";
+}
+
 }  // namespace
 
 Result<LogFormat> parse_log_format(std::string_view name) {
@@ -62,7 +121,20 @@ std::string log_line_of(const LogEntry& entry, LogFormat format, std::int64_t un
   return format == LogFormat::kJson ? json_line(entry, unix_ms) : text_line(entry, unix_ms);
 }
 
+std::string log_line_of(const ModelEvent& event, LogFormat format, std::int64_t unix_ms) {
+  return format == LogFormat::kJson ? json_line(event, unix_ms) : text_line(event, unix_ms);
+}
+
 void RequestLog::write(const LogEntry& entry) const noexcept {
+  write_line(entry);
+}
+
+void RequestLog::write(const ModelEvent& event) const noexcept {
+  write_line(event);
+}
+
+template <typename Entry>
+void RequestLog::write_line(const Entry& entry) const noexcept {
   if (!is_on()) return;
   try {
     using std::chrono::system_clock;

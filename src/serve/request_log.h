@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line for each request that was answered. It holds no text of a prompt or an answer.
+// One line for each request that was answered, and for each load of a model. It holds no text of a
+// prompt or an answer.
 #pragma once
 
 #include <anemone/status.h>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "serve/http/message.h"
+#include "serve/model_events.h"
 
 namespace anemone::serve {
 
@@ -33,6 +35,9 @@ struct LogEntry {
 // milliseconds since 1970. Control characters are escaped, so that it is one line.
 std::string log_line_of(const LogEntry& entry, LogFormat format, std::int64_t unix_ms);
 
+// The same for a model: "2026-01-31T12:00:00.250Z loaded pocket in 1.234 s, 12.3 MB".
+std::string log_line_of(const ModelEvent& event, LogFormat format, std::int64_t unix_ms);
+
 // Writes entries to a descriptor. Thread-safe.
 class RequestLog {
  public:
@@ -43,8 +48,12 @@ class RequestLog {
   // Never waits: a line is dropped where the descriptor has no room (a stopped terminal, a pipe
   // that nobody reads), since an answer must not depend on whoever reads the log.
   void write(const LogEntry& entry) const noexcept;
+  void write(const ModelEvent& event) const noexcept;
 
  private:
+  template <typename Entry>
+  void write_line(const Entry& entry) const noexcept;
+
   const LogFormat format_;
   const int descriptor_;
 };

@@ -125,6 +125,41 @@ TEST_F(ServeCommand, ServesHttpOnAUnixSocket) {
   EXPECT_FALSE(std::filesystem::exists(ready()));
 }
 
+TEST_F(ServeCommand, LoadsModelsWhenTheyAreAskedFor) {
+  const anemone::testing::TemporaryFolder folder;
+  const std::string copy = folder.file("copy");
+  std::filesystem::copy(model(), copy, std::filesystem::copy_options::recursive);
+  ServeProcess server(copy, ready(), {model(), "--lazy", "--models-max", "1"});
+  ASSERT_NE(server.port(), 0);
+  const auto ask = [&](const std::string& name) {
+    return fetch(server.port(), post_text("/v1/completions",
+                                          R"({"prompt": "The capital of France", "max_tokens": 4,
+                                              "model": ")" +
+                                              name + "\"}"));
+  };
+  const auto state = [&](const std::string& name) {
+    const auto answer = fetch(server.port(), get_text("/v1/models/" + name));
+    return (*parse_json(answer.body, "model"))["status"]["value"].get<std::string>();
+  };
+  EXPECT_EQ(state("one"), "unloaded");
+  for (const char* name : {"one", "two", "one"}) {
+    EXPECT_NE(ask(name).body.find(" is Paris"), std::string::npos) << name;
+    EXPECT_EQ(state(name), "loaded");
+    EXPECT_EQ(state(name == std::string("one") ? "two" : "one"), "unloaded");
+  }
+  // A damaged model is an error of its requests, which names no folder.
+  EXPECT_EQ(ask("two").status, 200);
+  std::filesystem::resize_file(copy + "/tokenizer.json", 10);
+  const auto refused = ask("one");
+  EXPECT_EQ(refused.status, 500);
+  EXPECT_NE(refused.body.find("tokenizer.json"), std::string::npos) << refused.body;
+  EXPECT_EQ(refused.body.find(folder.path()), std::string::npos) << refused.body;
+  EXPECT_EQ(state("one"), "failed");
+  EXPECT_EQ(ask("two").status, 200);
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
 TEST_F(ServeCommand, LetsAStreamEndAfterTheFirstSignal) {
   ServeProcess server(model(), ready());
   HttpClient client(server.port());
@@ -368,6 +403,10 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   refused(serve("--port 70000"), 2, "--port");
   refused(serve("--parallel 0"), 2, "--parallel");
   refused(serve("--temperature 3"), 2, "--temperature");
+  refused(serve("--models-max 0"), 2, "--models-max");
+  for (const char* time : {"soon", "5x", "-1", "400000h", "m"})
+    refused(serve("--port 0 --keep-alive=" + std::string(time)), 2, "--keep-alive");
+  refused(serve("/nonexistent --lazy --port 0"), 5, "/nonexistent");
   refused(serve("--alias ''"), 2, "--alias");
   refused(serve("--alias one,one --stdin"), 2, "one");
   refused(serve("'" + model() + "' --stdin"), 2, "--alias");

@@ -341,6 +341,39 @@ TEST_F(EngineTest, ModelsTakeTurns) {
   EXPECT_TRUE(first.is_good() && second.is_good());
 }
 
+TEST_F(EngineTest, ForgetsAModelThatNobodyRuns) {
+  auto going = std::make_unique<ScriptedModel>(script());
+  const std::weak_ptr<const Model> model = going->model();
+  Engine engine({.sequences = 2});
+  Answer other, mine;
+  ASSERT_TRUE(submit(engine, choice(other, numbered(1, 20))).ok());
+  run(engine);
+  Request request;
+  request.model = going->model();
+  request.choices.push_back(choice(mine, numbered(1, 20)));
+  ASSERT_TRUE(engine.submit(std::move(request)).ok());
+  engine.turn();
+  going.reset();
+  // It waits for the text that runs.
+  auto forgotten = std::async(std::launch::async, [&] { engine.forget(*model.lock()); });
+  EXPECT_EQ(forgotten.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  {
+    const EngineThread turns(engine);
+    ASSERT_EQ(forgotten.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  }
+  EXPECT_TRUE(mine.is_good());
+  EXPECT_TRUE(model.expired()) << "its sequence was parked";
+  // The sequence of the other one still is.
+  Answer again;
+  ASSERT_TRUE(submit(engine, choice(again, numbered(1, 20))).ok());
+  run(engine);
+  ASSERT_TRUE(again.is_good());
+  EXPECT_EQ((*again.end)->timing.reused_tokens, 19);
+  // Nobody turns any more.
+  engine.end();
+  engine.forget(*scripted_.model());
+}
+
 TEST_F(EngineTest, WrongRequestsFailAlone) {
   Engine engine({.sequences = 4});
   Answer empty, unknown, too_long, option, good;

@@ -89,9 +89,7 @@ TEST(Classify, GivesTheLabelsThatRunGives) {
 
   OpenAiServerOptions options;
   options.http.port = 0;
-  auto models = ModelSet::create({{{"filter"}, *model}});
-  ASSERT_TRUE(models.ok());
-  const auto server = OpenAiServer::start(*std::move(models), options);
+  const auto server = OpenAiServer::start(testing::given_model({"filter"}, *model), options);
   ASSERT_TRUE(server.ok());
   const auto port = (*server)->port();
 
@@ -121,9 +119,7 @@ TEST(Classify, GivesTheLabelsThatRunGives) {
 
   // Each token may be a span. The first server has room for any answer.
   options.http.answers_bytes = 20'000;
-  auto again = ModelSet::create({{{"filter"}, *model}});
-  ASSERT_TRUE(again.ok());
-  const auto narrow = OpenAiServer::start(*std::move(again), options);
+  const auto narrow = OpenAiServer::start(testing::given_model({"filter"}, *model), options);
   ASSERT_TRUE(narrow.ok());
   const auto status_of = [&](std::size_t tokens) {
     const std::vector<std::int32_t> ids(tokens, 5);

@@ -49,8 +49,7 @@ class PocketServer : public ::testing::Test {
     OpenAiServerOptions options;
     options.http.port = 0;
     options.engine.sequences = 4;
-    auto models = ModelSet::create({{{"pocket"}, *model}});
-    auto server = OpenAiServer::start(*std::move(models), options);
+    auto server = OpenAiServer::start(testing::given_model({"pocket"}, *model), options);
     ASSERT_TRUE(server.ok()) << server.status().message();
     server_ = server->release();
   }

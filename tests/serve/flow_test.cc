@@ -229,8 +229,8 @@ TEST(Start, SaysWhatIsWrongWithAnAddress) {
     OpenAiServerOptions options;
     options.http.host = host;
     options.http.port = port;
-    auto models = ModelSet::create({{{"tiny"}, server.model().model()}});
-    const auto other = OpenAiServer::start(*std::move(models), options);
+    const auto other =
+        OpenAiServer::start(testing::given_model({"tiny"}, server.model().model()), options);
     return other.ok() ? Status() : other.status();
   };
   EXPECT_EQ(start("127.0.0.1", server.port()).code(), Code::kIo) << "in use";

@@ -26,7 +26,7 @@ class JsonlTest : public ::testing::Test {
     model_ = std::make_unique<engine::testing::ScriptedModel>(script);
     for (std::int64_t at = 0; at <= testing::kTestContext; ++at)
       model_->say(at, {static_cast<std::int32_t>('a' + at % 26)});
-    models_ = *ModelSet::create({{{"tiny"}, model_->model()}});
+    models_ = testing::given_model({"tiny"}, model_->model());
   }
 
   Json answer(Connection& connection, std::string_view line) {
@@ -39,12 +39,12 @@ class JsonlTest : public ::testing::Test {
     return answer(connection, line);
   }
   Connection connect() {
-    return Connection(models_, engine_, {}, cancel_, [] {});
+    return Connection(*models_, engine_, {}, cancel_, [] {});
   }
 
   testing::StepGate gate_;
   std::unique_ptr<engine::testing::ScriptedModel> model_;
-  ModelSet models_;
+  std::unique_ptr<ModelPool> models_;
   std::atomic<bool> cancel_ = false;
   engine::Engine engine_{{}};
   engine::EngineThread turns_{engine_};

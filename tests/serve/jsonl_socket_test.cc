@@ -67,7 +67,7 @@ class SocketTest : public JsonlTest {
   }
   Status start(SocketOptions options = {}) {
     options.path = path_;
-    ANEMONE_ASSIGN_OR_RETURN(server_, SocketServer::listen(models_, engine_, options));
+    ANEMONE_ASSIGN_OR_RETURN(server_, SocketServer::listen(*models_, engine_, options));
     thread_ = std::thread([this] { EXPECT_TRUE(server_->run(stop_[0]).ok()); });
     return {};
   }
@@ -281,17 +281,18 @@ TEST_F(SocketTest, ReplacesADeadSocketAndNothingElse) {
   EXPECT_TRUE(Client(path_).is_connected());
   SocketOptions options;
   options.path = path_;
-  EXPECT_EQ(SocketServer::listen(models_, engine_, options).status().code(), Code::kIo) << "in use";
+  EXPECT_EQ(SocketServer::listen(*models_, engine_, options).status().code(), Code::kIo)
+      << "in use";
   EXPECT_TRUE(Client(path_).is_connected()) << "and still there";
   options.path = folder_.file("file");
   std::ofstream(options.path) << "text";
-  EXPECT_EQ(SocketServer::listen(models_, engine_, options).status().code(), Code::kIo);
+  EXPECT_EQ(SocketServer::listen(*models_, engine_, options).status().code(), Code::kIo);
   EXPECT_EQ(std::ifstream(options.path).get(), 't');
   options.path = folder_.file(std::string(200, 'x'));
-  EXPECT_EQ(SocketServer::listen(models_, engine_, options).status().code(),
+  EXPECT_EQ(SocketServer::listen(*models_, engine_, options).status().code(),
             Code::kInvalidArgument);
   options.path = folder_.file("no/folder");
-  EXPECT_EQ(SocketServer::listen(models_, engine_, options).status().code(), Code::kIo);
+  EXPECT_EQ(SocketServer::listen(*models_, engine_, options).status().code(), Code::kIo);
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ TEST_F(JsonlTest, GivesTextsOfTheFormThatIsAskedFor) {
 TEST_F(JsonlTest, EndsWhenItIsTold) {
   // The step that waits at the gate ends when the flag is set.
   gate_.close();
-  Connection connection(models_, engine_, {}, cancel_, [&] {
+  Connection connection(*models_, engine_, {}, cancel_, [&] {
     if (cancel_.exchange(true)) gate_.permit(1);
   });
   const Json out = answer(connection, R"({"prompt": "x", "max_new": 300})");
@@ -213,7 +213,7 @@ TEST_F(JsonlTest, AnswersEachLineOfAChannel) {
   LineChannel channel = pipes.channel();
   LineOptions options;
   options.max_line_bytes = 1000;
-  EXPECT_TRUE(answer_channel(channel, models_, engine_, options, cancel_).ok());
+  EXPECT_TRUE(answer_channel(channel, *models_, engine_, options, cancel_).ok());
   std::istringstream lines(pipes.read_all());
   std::string line;
   std::vector<Json> answers;
@@ -230,7 +230,7 @@ TEST_F(JsonlTest, StopsWhileItWaitsForALine) {
   pipes.write("{\"prompt\": ");
   pipes.stop();
   LineChannel channel = pipes.channel();
-  EXPECT_TRUE(answer_channel(channel, models_, engine_, {}, cancel_).ok());
+  EXPECT_TRUE(answer_channel(channel, *models_, engine_, {}, cancel_).ok());
   EXPECT_EQ(pipes.read_all(), "");
 }
 
@@ -251,12 +251,12 @@ TEST_F(JsonlTest, SkipsALongLineWithoutKeepingIt) {
 }
 
 TEST_F(JsonlTest, SaysThatItIsReady) {
-  const Json plain = ready_line(models_, "");
+  const Json plain = ready_line(*models_, "");
   EXPECT_EQ(plain["ready"], true);
   EXPECT_EQ(plain["protocol"], "anemone-jsonl-v1");
   EXPECT_EQ(plain["transport"], "stdio");
   EXPECT_EQ(plain["models"], Json::array({"tiny"}));
-  const Json socket = ready_line(models_, "/tmp/x");
+  const Json socket = ready_line(*models_, "/tmp/x");
   EXPECT_EQ(socket["transport"], "unix-socket");
   EXPECT_EQ(socket["path"], "/tmp/x");
 }

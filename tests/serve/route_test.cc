@@ -90,9 +90,7 @@ TEST(LoadingServer, SaysThatItIsLoading) {
 
   engine::testing::ScriptOptions script;
   const engine::testing::ScriptedModel model(script);
-  auto models = ModelSet::create({{{"tiny"}, model.model()}});
-  ASSERT_TRUE(models.ok());
-  (*server)->serve(*std::move(models), {});
+  (*server)->serve(testing::given_model({"tiny"}, model.model()), {});
   EXPECT_EQ(json_of(fetch(port, get_text("/health")).body)["status"], "ok");
   EXPECT_EQ(fetch(port, post_text("/v1/completions", body, key)).status, 200);
 }

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "serve/openai_server.h"
 #include "tests/engine/scripted_model.h"
+#include "tests/serve/given_models.h"
 #include "tests/serve/http_client.h"
 
 namespace anemone::serve::testing {
@@ -82,9 +83,8 @@ class TestServer {
     for (std::int64_t at = 0; at <= kTestContext; ++at)
       model_->say(at, {static_cast<std::int32_t>('a' + at % 26)});
     options.http.port = 0;
-    auto models = ModelSet::create({{{"tiny", "other/name"}, model_->model()}});
-    EXPECT_TRUE(models.ok());
-    auto server = OpenAiServer::start(*std::move(models), options);
+    auto server =
+        OpenAiServer::start(given_model({"tiny", "other/name"}, model_->model()), options);
     EXPECT_TRUE(server.ok()) << server.status().message();
     server_ = *std::move(server);
   }

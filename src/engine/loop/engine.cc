@@ -49,6 +49,12 @@ void Engine::end() {
   cancel_all();
   while (turn()) {
   }
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    forgotten_.clear();
+  }
+  idle_.notify_all();
 }
 
 Status Engine::submit(Request request) {
@@ -150,10 +156,20 @@ bool Engine::wait_until_idle(std::chrono::milliseconds time) {
   return idle_.wait_for(lock, time, [&] { return waiting_.empty() && running_.empty(); });
 }
 
+void Engine::forget(const Model& model) {
+  std::unique_lock lock(mutex_);
+  if (has_ended_) return;
+  forgotten_.push_back(&model);
+  wake_.notify_all();
+  idle_.wait(lock, [&] { return std::ranges::find(forgotten_, &model) == forgotten_.end(); });
+}
+
 void Engine::wait() {
   std::unique_lock lock(mutex_);
   const bool is_idle = texts_ == 0 && waiting_.empty();
-  const auto has_news = [&] { return is_interrupted_ || (is_idle && !waiting_.empty()); };
+  const auto has_news = [&] {
+    return is_interrupted_ || (is_idle && (!waiting_.empty() || !forgotten_.empty()));
+  };
   if (is_idle)
     wake_.wait(lock, has_news);
   else
@@ -170,6 +186,7 @@ void Engine::interrupt() {
 }
 
 bool Engine::turn() {
+  forget_models();
   end_waiting(/*is_in_turn=*/true);
   admit();
   bool did_anything = false;
@@ -183,6 +200,33 @@ bool Engine::turn() {
   pool_.trim(running_bytes());
   count_ended();
   return did_anything;
+}
+
+// One after the other, so that it takes no memory.
+void Engine::forget_models() {
+  const auto loop_of = [&](const Model* model) {
+    return std::ranges::find_if(loops_, [&](const auto& loop) { return &loop->model() == model; });
+  };
+  while (true) {
+    const Model* model = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto next = std::ranges::find_if(forgotten_, [&](const Model* one) {
+        const auto loop = loop_of(one);
+        return loop == loops_.end() || (*loop)->texts() == 0;
+      });
+      if (next == forgotten_.end()) return;
+      model = *next;
+    }
+    if (const auto loop = loop_of(model); loop != loops_.end()) loops_.erase(loop);
+    if (next_loop_ >= loops_.size()) next_loop_ = 0;
+    pool_.drop(*model);
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase(forgotten_, model);
+    }
+    idle_.notify_all();
+  }
 }
 
 // A long chunk of a prompt must not stop the texts that decode, nor keep a short prompt waiting.

@@ -75,6 +75,10 @@ class Engine {
   std::size_t cancel_all();
   // Whether no request runs or waits, after this time at most. Not on the engine thread.
   bool wait_until_idle(std::chrono::milliseconds time);
+  // Drops what is kept of a model beyond its requests: parked sequences and the buffers of steps.
+  // Returns when that is done, which is the first turn without a text of the model, or when the
+  // engine has ended. Not on the engine thread. A later request of the model is answered as ever.
+  void forget(const Model& model);
 
   // One thread at a time calls these, the engine thread. turn() runs one step of every model and
   // returns whether there was anything to do. wait() returns when there may be, or after
@@ -97,6 +101,7 @@ class Engine {
 
   Status enqueue(const CancelFlag& cancel, std::size_t texts, AnyRequest request);
   void end_waiting(bool is_in_turn);  // on the engine thread
+  void forget_models();
   static void end(Waiting& waiting, const Status* failure) noexcept;
   void admit();
   void begin_next(Waiting& waiting);
@@ -123,13 +128,15 @@ class Engine {
   std::condition_variable wake_;
   std::condition_variable idle_;
   std::list<Waiting> waiting_;
-  std::vector<Ticket> running_;    // with room for those that wait
-  std::size_t texts_ = 0;          // that run
-  bool waits_for_memory_ = false;  // the first request that waits
-  std::uint64_t used_bytes_ = 0;   // of caches, after the last turn
+  std::vector<const Model*> forgotten_;  // those that forget() waits for
+  std::vector<Ticket> running_;          // with room for those that wait
+  std::size_t texts_ = 0;                // that run
+  bool waits_for_memory_ = false;        // the first request that waits
+  std::uint64_t used_bytes_ = 0;         // of caches, after the last turn
   std::uint64_t finished_ = 0;
   std::uint64_t cancelled_ = 0;
   bool is_closed_ = false;
+  bool has_ended_ = false;
   bool is_interrupted_ = false;
 };
 

@@ -87,6 +87,14 @@ void SequencePool::park(std::unique_ptr<Sequence> sequence) {
   if (parked_.size() > kMaxParked) remove(parked_.begin());
 }
 
+void SequencePool::drop(const Model& model) {
+  for (auto it = parked_.begin(); it != parked_.end();) {
+    const auto next = std::next(it);
+    if (&(*it)->model() == &model) remove(it);
+    it = next;
+  }
+}
+
 void SequencePool::trim(std::uint64_t running_bytes) {
   while (!parked_.empty() && running_bytes + bytes_ > max_bytes_) remove(parked_.begin());
 }

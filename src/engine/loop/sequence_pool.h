@@ -37,6 +37,8 @@ class SequencePool {
   }
   // Keeps a sequence whose text has ended, if there is anything in it.
   void park(std::unique_ptr<Sequence> sequence);
+  // Drops the parked sequences of a model.
+  void drop(const Model& model);
   // Drops parked sequences until all fit beside what runs.
   void trim(std::uint64_t running_bytes);
 

@@ -68,6 +68,8 @@ Status Model::load_packages(exec::Executor& executor, const ModelLoadOptions& op
   std::size_t done = 0;
   const auto load = [&](const std::string& package, const exec::LoadOptions& load_options,
                         Programs& out) -> Status {
+    if (options.cancel != nullptr && *options.cancel)
+      return cancelled("[{}] loading was cancelled", path_);
     if (options.on_progress) options.on_progress(done, total, package);
     ANEMONE_ASSIGN_OR_RETURN(const std::string place, inner_file(path_, package));
     ANEMONE_ASSIGN_OR_RETURN(auto program, executor.load(place, load_options));

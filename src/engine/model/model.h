@@ -4,6 +4,7 @@
 
 #include <anemone/status.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,6 +33,9 @@ struct ModelLoadOptions {
   bool load_text = true;  // the tokenizer and the chat template, where the artifact has them
   std::string chat_template_file;  // instead of the artifact's; must be a good template
   bool check_hashes = false;       // of every file; sizes are always checked
+  // Ends the load with kCancelled before its next package once it is set. May be null; outlives the
+  // load.
+  const std::atomic<bool>* cancel = nullptr;
   // Called before each package and once at the end (done == total), from the calling thread.
   std::function<void(std::size_t done, std::size_t total, std::string_view package)> on_progress;
 };

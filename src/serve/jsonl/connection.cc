@@ -56,14 +56,14 @@ Json answer_of(const Request& request, const engine::GenerateResult& result,
 
 }  // namespace
 
-Json ready_line(const ModelSet& models, std::string_view socket_path) {
+Json ready_line(const ModelPool& models, std::string_view socket_path) {
   Json out = {{"ready", true},
               {"protocol", kProtocol},
               {"transport", socket_path.empty() ? "stdio" : "unix-socket"}};
   if (!socket_path.empty()) out["path"] = socket_path;
   Json& names = out["models"] = Json::array();
-  for (const ServedModel& model : models.models())
-    for (const std::string& name : model.names) names.push_back(name);
+  for (std::size_t i = 0; i < models.size(); ++i)
+    for (const std::string& name : models.names(i)) names.push_back(name);
   return out;
 }
 
@@ -123,16 +123,21 @@ Result<engine::GenerateResult> Connection::generate(
 Result<Json> Connection::run(std::string_view line) {
   WorkBudget budget("request", budget_, &cancel_);
   ANEMONE_ASSIGN_OR_RETURN(Request request, parse_request(line, &budget));
-  const ServedModel* served = &models_.models().front();
+  std::size_t index = 0;
   if (!request.model.empty()) {
-    ANEMONE_ASSIGN_OR_RETURN(served, models_.find(request.model));
+    ANEMONE_ASSIGN_OR_RETURN(index, models_.find(request.model));
   }
+  // Until the answer is there.
+  ANEMONE_ASSIGN_OR_RETURN(const ModelLease served, models_.lease(index, [&] {
+    look_();
+    return cancel_.load();
+  }));
   const engine::Model& model = *served->model;
   ANEMONE_ASSIGN_OR_RETURN(const auto given, prompt_ids(request, model, budget));
   ANEMONE_RETURN_IF_ERROR(budget.check());
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions options,
                            engine::resolve_request(request, defaults_, model, kDefaultNew));
-  std::vector<std::int32_t>& text = texts_[&model];
+  std::vector<std::int32_t>& text = texts_[index];
   if (request.has_reset) text.clear();
   std::vector<std::int32_t> prompt = text;
   prompt.insert(prompt.end(), given.begin(), given.end());

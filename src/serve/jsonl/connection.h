@@ -16,6 +16,7 @@
 #include <anemone/status.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -29,7 +30,7 @@
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/jsonl/request.h"
-#include "serve/served_model.h"
+#include "serve/model_pool.h"
 
 namespace anemone::serve::jsonl {
 
@@ -37,16 +38,17 @@ inline constexpr std::string_view kProtocol = "anemone-jsonl-v1";
 
 // The first line on stdout: {"ready": true, "protocol", "transport": "stdio" or "unix-socket",
 // "path" of the socket, "models"}.
-Json ready_line(const ModelSet& models, std::string_view socket_path);
+Json ready_line(const ModelPool& models, std::string_view socket_path);
 Json error_answer(const Status& status);
 
 // One client, and the text that it has of each model that it uses. Single-thread.
 class Connection {
  public:
   // Models and engine outlive the connection; another thread runs the engine's turns. Preparation
-  // and generation poll `cancel`; while a text is made, `look` is called again and again, which may
-  // set it. `budget` is that of one request, for all that is done before its prompt is read.
-  Connection(const ModelSet& models, engine::Engine& engine, engine::RequestDefaults defaults,
+  // and generation poll `cancel`; while a model is loaded and while a text is made, `look` is
+  // called again and again, which may set it. `budget` is that of one request, for all that is done
+  // before its prompt is read.
+  Connection(ModelPool& models, engine::Engine& engine, engine::RequestDefaults defaults,
              const std::atomic<bool>& cancel, std::function<void()> look,
              const WorkBudget::Limits& budget = {})
       : models_(models),
@@ -66,14 +68,15 @@ class Connection {
                                           std::vector<std::int32_t> prompt,
                                           engine::GenerateOptions options);
 
-  const ModelSet& models_;
+  ModelPool& models_;
   engine::Engine& engine_;
   const engine::RequestDefaults defaults_;
   const std::atomic<bool>& cancel_;
   std::function<void()> look_;
   const WorkBudget::Limits budget_;
-  // The tokens of each model's text, without the last one that it gave, which has not run.
-  std::map<const engine::Model*, std::vector<std::int32_t>> texts_;
+  // The tokens of each model's text, by the index of the model, without the last one that it gave,
+  // which has not run.
+  std::map<std::size_t, std::vector<std::int32_t>> texts_;
 };
 
 }  // namespace anemone::serve::jsonl

@@ -122,7 +122,7 @@ bool LineChannel::is_peer_gone() const {
   return ::poll(&wait, 1, 0) > 0 && (wait.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-Status answer_channel(LineChannel& channel, const ModelSet& models, engine::Engine& engine,
+Status answer_channel(LineChannel& channel, ModelPool& models, engine::Engine& engine,
                       const LineOptions& options, std::atomic<bool>& cancel) {
   Connection connection(
       models, engine, options.defaults, cancel,

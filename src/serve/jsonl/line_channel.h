@@ -13,7 +13,7 @@
 #include "base/work_budget.h"
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
-#include "serve/served_model.h"
+#include "serve/model_pool.h"
 
 namespace anemone::serve::jsonl {
 
@@ -73,7 +73,7 @@ struct LineOptions {
 
 // Answers every line of a channel until it ends, is stopped or takes too long. Another thread runs
 // the engine's turns. Setting `cancel` ends the request in progress.
-Status answer_channel(LineChannel& channel, const ModelSet& models, engine::Engine& engine,
+Status answer_channel(LineChannel& channel, ModelPool& models, engine::Engine& engine,
                       const LineOptions& options, std::atomic<bool>& cancel);
 
 }  // namespace anemone::serve::jsonl

@@ -38,7 +38,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  void start(const ModelSet& models, engine::Engine& engine, const LineOptions& options) {
+  void start(ModelPool& models, engine::Engine& engine, const LineOptions& options) {
     thread_ = std::thread([this, &models, &engine, &options] {
       // A connection that breaks ends alone, whatever it is.
       try {
@@ -74,7 +74,7 @@ class Client {
 // The clients of a server. Single-thread.
 class Clients {
  public:
-  Clients(const ModelSet& models, engine::Engine& engine, const SocketOptions& options, int stop)
+  Clients(ModelPool& models, engine::Engine& engine, const SocketOptions& options, int stop)
       : models_(models), engine_(engine), options_(options), stop_(stop) {}
   ~Clients() {
     for (Client& client : clients_) client.cancel();
@@ -122,7 +122,7 @@ class Clients {
     return oldest != nullptr;
   }
 
-  const ModelSet& models_;
+  ModelPool& models_;
   engine::Engine& engine_;
   const SocketOptions& options_;
   const int stop_;
@@ -131,7 +131,7 @@ class Clients {
 
 }  // namespace
 
-Result<std::unique_ptr<SocketServer>> SocketServer::listen(const ModelSet& models,
+Result<std::unique_ptr<SocketServer>> SocketServer::listen(ModelPool& models,
                                                            engine::Engine& engine,
                                                            const SocketOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(SocketFile file, SocketFile::listen(options.path));

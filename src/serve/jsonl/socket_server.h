@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "serve/jsonl/line_channel.h"
-#include "serve/served_model.h"
+#include "serve/model_pool.h"
 #include "serve/socket_file.h"
 
 namespace anemone::serve::jsonl {
@@ -29,8 +29,7 @@ class SocketServer {
  public:
   // The errors are those of SocketFile::listen().
   // Models and engine outlive the server; another thread runs the engine's turns.
-  static Result<std::unique_ptr<SocketServer>> listen(const ModelSet& models,
-                                                      engine::Engine& engine,
+  static Result<std::unique_ptr<SocketServer>> listen(ModelPool& models, engine::Engine& engine,
                                                       const SocketOptions& options);
   SocketServer(const SocketServer&) = delete;
   SocketServer& operator=(const SocketServer&) = delete;
@@ -41,11 +40,11 @@ class SocketServer {
   void remove_file() { file_.remove(); }
 
  private:
-  SocketServer(const ModelSet& models, engine::Engine& engine, const SocketOptions& options,
+  SocketServer(ModelPool& models, engine::Engine& engine, const SocketOptions& options,
                SocketFile file)
       : models_(models), engine_(engine), options_(options), file_(std::move(file)) {}
 
-  const ModelSet& models_;
+  ModelPool& models_;
   engine::Engine& engine_;
   const SocketOptions options_;
   SocketFile file_;

@@ -14,12 +14,14 @@
 #include "serve/answer_room.h"
 #include "serve/http/message.h"
 #include "serve/llamacpp/answer.h"
+#include "serve/model_pool.h"
 #include "serve/token_scorer.h"
 
 namespace anemone::serve::llamacpp {
 
 // A request for a text, or for one after each of several prompts, with everything decided.
 struct CompletionPlan {
+  ModelLease lease;  // until the answer was given
   std::shared_ptr<const engine::Model> model;
   std::string name;                                // of the model, for the answer
   std::vector<std::vector<std::int32_t>> prompts;  // at least one

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/openai/api_handler.h"
 
+#include <exception>
 #include <fmt/format.h>
+#include <new>
 #include <utility>
 
 #include "base/escape.h"
 #include "base/log.h"
+#include "engine/loop/guarded.h"
 #include "serve/admitted_responder.h"
 #include "serve/logged_responder.h"
 
@@ -121,10 +124,57 @@ void ApiHandler::handle(HttpRequest request, std::shared_ptr<Responder> responde
   if (log_.is_on())
     responder =
         std::make_shared<LoggedResponder>(std::move(responder), log_, entry_of(request, headers));
-  WorkBudget budget("request", options_.budget, &responder->is_cancelled());
+  Pending pending{std::move(request), std::move(responder), headers, match.route};
+  answer(pending, nullptr);
+}
+
+void ApiHandler::answer(Pending& pending, ModelLease model) {
+  WorkBudget budget("request", options_.budget, &pending.responder->is_cancelled());
+  Call call{pending.responder, pending.headers, budget, std::move(model)};
   // answer_head() let nothing else through, and a backend stays.
-  const auto error = match.route->post(*backend_, request.body, responder, headers, budget);
-  if (error) responder->respond(error_response(*error, headers));
+  const auto error = pending.route->post(*backend_, pending.request.body, call);
+  if (error)
+    pending.responder->respond(error_response(*error, pending.headers));
+  else if (call.awaited)
+    wait_for_model(std::move(pending), *call.awaited);
+}
+
+void ApiHandler::wait_for_model(Pending pending, std::size_t model) {
+  Backend& backend = *backend_;
+  const auto cancel = std::make_shared<std::atomic<bool>>(false);
+  // Before it waits: what is done with a lease sets a callback of its own.
+  pending.responder->on_disconnect([&backend, weak = std::weak_ptr(cancel)] {
+    const auto alive = weak.lock();
+    if (alive == nullptr) return;
+    *alive = true;
+    backend.look_again();
+  });
+  const auto waiting = std::make_shared<Pending>(std::move(pending));
+  const Status status = backend.lease_later(
+      model, cancel,
+      [this, waiting](Result<ModelLease> lease) { go_on(*waiting, std::move(lease)); });
+  if (!status.ok())
+    waiting->responder->respond(error_response(api_error(status), waiting->headers));
+}
+
+void ApiHandler::go_on(Pending& pending, Result<ModelLease> model) noexcept {
+  const auto fail = [&](int status, std::string_view reason) {
+    const Status ignored = engine::guarded([&]() -> Status {
+      pending.responder->respond(error_response(http_error(status, reason), pending.headers));
+      return {};
+    });
+  };
+  try {
+    if (model.ok()) return answer(pending, *std::move(model));
+    ApiError error = api_error(model.status());
+    if (model.status().code() == Code::kInternal) error.code = "model_load_failed";
+    pending.responder->respond(error_response(error, pending.headers));
+  } catch (const std::bad_alloc&) {
+    fail(503, "[request] there is not enough memory to answer it");
+  } catch (const std::exception& error) {
+    ANEMONE_WARN("a request failed: {}", error.what());
+    fail(500, "[server] failed on this request");
+  }
 }
 
 }  // namespace anemone::serve::openai

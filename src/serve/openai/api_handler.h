@@ -34,7 +34,8 @@ class ApiHandler : public HttpHandler {
         log_(log),
         created_(now) {}
 
-  // Until there is a backend, which outlives the handler, the server is loading its models.
+  // Until there is a backend, which is used as long as there are requests, the server is loading
+  // its models.
   void set_backend(Backend& backend) { backend_ = &backend; }
 
   // Everything but POST, and all that is wrong with a header.
@@ -43,8 +44,22 @@ class ApiHandler : public HttpHandler {
   HttpResponse refuse(int status, std::string_view reason) override;
 
  private:
+  // A request that is being answered, or waits for its model. Its body counts with those of others
+  // all the while.
+  struct Pending {
+    HttpRequest request;
+    std::shared_ptr<Responder> responder;
+    HeaderList headers;  // of the answer
+    const Route* route = nullptr;
+  };
+
   std::optional<HttpResponse> answer_head(HttpRequest& head, const RouteMatch& match,
                                           HeaderList headers) const;
+  // Has the route answer, from the beginning; the lease may be null.
+  void answer(Pending& pending, ModelLease model);
+  void wait_for_model(Pending pending, std::size_t model);
+  // On a thread of the pool.
+  void go_on(Pending& pending, Result<ModelLease> model) noexcept;
   std::optional<ApiError> check_body(const HttpRequest& request) const;
   HeaderList common_headers(const HttpRequest* request);
 

@@ -3,14 +3,13 @@
 
 #include <anemone/status.h>
 
-#include <memory>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/work_budget.h"
-#include "serve/http/message.h"
 #include "serve/llamacpp/request.h"
+#include "serve/openai/call.h"
 #include "serve/openai/error.h"
 #include "serve/openai/request.h"
 
@@ -22,7 +21,7 @@ class Backend {
   virtual ~Backend() = default;
 
   // These are quick, as they are called on the thread of the connections.
-  virtual std::vector<std::string> model_names() const = 0;
+  virtual std::vector<ModelInfo> models() const = 0;
   // The reason why requests of a model fail until it is loaded again; ok otherwise. Clients see it,
   // so it names no paths.
   virtual Status check_health() const = 0;
@@ -37,33 +36,30 @@ class Backend {
   virtual Json props() const = 0;
   virtual Json slots() const = 0;
 
-  // Each takes a request over, with the headers that its answer is to have; or says at once why
-  // not, and then the responder was not used. The budget is for all that is done before the call
-  // returns.
-  virtual std::optional<ApiError> chat(ChatRequest request, std::shared_ptr<Responder> responder,
-                                       const HeaderList& headers, WorkBudget& budget) = 0;
-  virtual std::optional<ApiError> complete(CompletionRequest request,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers, WorkBudget& budget) = 0;
-  virtual std::optional<ApiError> embed(EmbeddingRequest request,
-                                        std::shared_ptr<Responder> responder,
-                                        const HeaderList& headers, WorkBudget& budget) = 0;
-  virtual std::optional<ApiError> classify(ClassifyRequest request,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers, WorkBudget& budget) = 0;
+  // Takes a lease on the model of this name for the call, unless it has one; or sets
+  // Call::awaited. kNotFound and kInvalidArgument for a name that is none of a model.
+  virtual Status choose_model(const std::string& name, Call& call) = 0;
+  // As those of ModelPool.
+  virtual Status lease_later(std::size_t model, ModelPool::CancelFlag cancel,
+                             ModelPool::Then then) = 0;
+  virtual void look_again() = 0;
+
+  // Each takes a request over, whose model the call has; or says at once why not, and then the
+  // responder was not used.
+  virtual std::optional<ApiError> chat(ChatRequest request, const Call& call) = 0;
+  virtual std::optional<ApiError> complete(CompletionRequest request, const Call& call) = 0;
+  virtual std::optional<ApiError> embed(EmbeddingRequest request, const Call& call) = 0;
+  virtual std::optional<ApiError> classify(ClassifyRequest request, const Call& call) = 0;
   virtual std::optional<ApiError> complete_native(llamacpp::CompletionRequest request,
-                                                  std::shared_ptr<Responder> responder,
-                                                  const HeaderList& headers,
-                                                  WorkBudget& budget) = 0;
-  virtual std::optional<ApiError> tokenize(llamacpp::TokenizeRequest request,
-                                           std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers, WorkBudget& budget) = 0;
+                                                  const Call& call) = 0;
+  virtual std::optional<ApiError> tokenize(llamacpp::TokenizeRequest request, const Call& call) = 0;
   virtual std::optional<ApiError> detokenize(llamacpp::DetokenizeRequest request,
-                                             std::shared_ptr<Responder> responder,
-                                             const HeaderList& headers, WorkBudget& budget) = 0;
-  virtual std::optional<ApiError> apply_template(ChatRequest request,
-                                                 std::shared_ptr<Responder> responder,
-                                                 const HeaderList& headers, WorkBudget& budget) = 0;
+                                             const Call& call) = 0;
+  virtual std::optional<ApiError> apply_template(ChatRequest request, const Call& call) = 0;
+  // Answers that the model is loaded, as it is.
+  virtual std::optional<ApiError> load(ModelRequest request, const Call& call) = 0;
+  // The call has no model: it may not be loaded.
+  virtual std::optional<ApiError> unload(ModelRequest request, const Call& call) = 0;
 };
 
 }  // namespace anemone::serve::openai

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that generate no text: embeddings and token labels.
+// Requests that generate no text: embeddings, token labels, and the loading of models.
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -33,6 +33,11 @@ Result<ClassifyRequest> parse_classify_request(std::string_view body, WorkBudget
     out.model = read_model(fields);
     out.inputs = read_prompts(fields, "input", kMaxInputs);
   });
+}
+
+Result<ModelRequest> parse_model_request(std::string_view body, WorkBudget* budget) {
+  return read_body<ModelRequest>(
+      body, budget, [](JsonFields& fields, ModelRequest& out) { out.model = read_model(fields); });
 }
 
 }  // namespace anemone::serve::openai

@@ -14,6 +14,18 @@
 #include "serve/openai/response.h"
 
 namespace anemone::serve::openai {
+namespace {
+
+// As llama.cpp lists a model: with its state.
+Json listed_model(const std::string& name, const ModelInfo& model, std::int64_t created) {
+  Json out = model_json(name, created);
+  out["status"] = {{"value", model_state_name(model.state)}};
+  if (!model.error.empty()) out["status"]["error"] = model.error;
+  return out;
+}
+
+}  // namespace
+
 HttpResponse get_health(const Backend* backend, GetCall call) {
   Json body;
   if (backend == nullptr) {
@@ -21,8 +33,12 @@ HttpResponse get_health(const Backend* backend, GetCall call) {
   } else {
     const Status health = backend->check_health();
     body = {{"status", health.ok() ? "ok" : "error"},
-            {"models", backend->model_names()},
+            {"models", Json::array()},
             {"requests", backend->counts()}};
+    for (const ModelInfo& model : backend->models()) {
+      for (const std::string& name : model.names) body["models"].push_back(name);
+      body["states"][model.names.front()] = model_state_name(model.state);
+    }
     if (Json placement = backend->placement(); !placement.is_null())
       body["placement"] = std::move(placement);
     if (!health.ok()) body["error"] = health.message();
@@ -56,8 +72,9 @@ HttpResponse get_openapi(const Backend* /*backend*/, GetCall call) {
 
 HttpResponse get_models(const Backend* backend, GetCall call) {
   Json list = Json::array();
-  for (const std::string& name : backend->model_names())
-    list.push_back(model_json(name, call.created));
+  for (const ModelInfo& model : backend->models())
+    for (const std::string& name : model.names)
+      list.push_back(listed_model(name, model, call.created));
   return json_response({{"object", "list"}, {"data", std::move(list)}}, std::move(call.headers));
 }
 
@@ -66,12 +83,12 @@ HttpResponse get_model(const Backend* backend, GetCall call) {
   if (!name)
     return error_response(http_error(400, "[path] expected % and two hex digits"),
                           std::move(call.headers));
-  const auto names = backend->model_names();
-  if (std::ranges::find(names, *name) == names.end())
-    return error_response(api_error(not_found("[model] expected a model of this server, got \"{}\"",
-                                              shortened(*name, 200))),
-                          std::move(call.headers));
-  return json_response(model_json(*name, call.created), std::move(call.headers));
+  for (const ModelInfo& model : backend->models())
+    if (std::ranges::find(model.names, *name) != model.names.end())
+      return json_response(listed_model(*name, model, call.created), std::move(call.headers));
+  return error_response(api_error(not_found("[model] expected a model of this server, got \"{}\"",
+                                            shortened(*name, 200))),
+                        std::move(call.headers));
 }
 
 }  // namespace anemone::serve::openai

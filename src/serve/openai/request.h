@@ -93,6 +93,11 @@ struct ClassifyRequest {
   std::vector<Prompt> inputs;
 };
 
+// The request of /models/load and /models/unload.
+struct ModelRequest {
+  std::string model;  // empty: the only one
+};
+
 // The messages of a chat as its template takes them: parts of text are joined, the role developer
 // is system, the arguments of tool calls are objects. A "function_call" becomes a tool call, and a
 // message of the role "function" that of a tool. `messages` may be null; otherwise it is moved
@@ -106,5 +111,6 @@ Result<CompletionRequest> parse_completion_request(std::string_view body,
 Result<EmbeddingRequest> parse_embedding_request(std::string_view body,
                                                  WorkBudget* budget = nullptr);
 Result<ClassifyRequest> parse_classify_request(std::string_view body, WorkBudget* budget = nullptr);
+Result<ModelRequest> parse_model_request(std::string_view body, WorkBudget* budget = nullptr);
 
 }  // namespace anemone::serve::openai

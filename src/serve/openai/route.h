@@ -25,13 +25,11 @@ struct Route {
   // Called on the thread that moves all bytes: takes no time to speak of. The backend is null while
   // the models are loaded, for routes that answer then.
   using Get = HttpResponse (*)(const Backend* backend, GetCall call);
-  // As the functions of Backend, with the text of the body.
-  using Post = std::optional<ApiError> (*)(Backend& backend, std::string_view body,
-                                           const std::shared_ptr<Responder>& responder,
-                                           const HeaderList& headers, WorkBudget& budget);
+  // As the functions of Backend, with the text of the body. It may set Call::awaited instead.
+  using Post = std::optional<ApiError> (*)(Backend& backend, std::string_view body, Call& call);
 
   // Without the version: every path works with /v1 before it and without. One that ends with
-  // {name} stands for everything that begins like it.
+  // {name} stands for everything that begins like it and is no other path.
   std::string_view path;
   Get get = nullptr;  // also of HEAD; null: the method is POST
   Post post = nullptr;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 
 #include "serve/openai/information.h"
@@ -7,14 +8,30 @@
 namespace anemone::serve::openai {
 namespace {
 
+// The model that a request names.
+template <typename Request>
+const std::string& model_of(const Request& request) {
+  if constexpr (requires { request.generation; })
+    return request.generation.model;
+  else
+    return request.model;
+}
+
 // The handler of a POST: a decoder, and the function of the backend that takes what it gives.
 template <auto Parse, auto Function>
-std::optional<ApiError> post(Backend& backend, std::string_view body,
-                             const std::shared_ptr<Responder>& responder, const HeaderList& headers,
-                             WorkBudget& budget) {
-  auto request = Parse(body, &budget);
+std::optional<ApiError> post(Backend& backend, std::string_view body, Call& call) {
+  auto request = Parse(body, &call.budget);
   if (!request.ok()) return api_error(request.status());
-  return (backend.*Function)(*std::move(request), responder, headers, budget);
+  if (const Status status = backend.choose_model(model_of(*request), call); !status.ok())
+    return api_error(status);
+  if (call.awaited) return std::nullopt;
+  return (backend.*Function)(*std::move(request), call);
+}
+
+std::optional<ApiError> post_unload(Backend& backend, std::string_view body, Call& call) {
+  auto request = parse_model_request(body, &call.budget);
+  if (!request.ok()) return api_error(request.status());
+  return backend.unload(*std::move(request), call);
 }
 
 constexpr std::array kRoutes = {
@@ -36,8 +53,18 @@ constexpr std::array kRoutes = {
           .get = get_openapi,
           .answers_loading = true,
           .summary = "This description"},
-    Route{.path = "/models", .get = get_models, .summary = "The models, by all their names"},
+    Route{.path = "/models",
+          .get = get_models,
+          .summary = "The models, by all their names, and whether they are loaded"},
     Route{.path = "/models/{model}", .get = get_model, .summary = "One model"},
+    Route{.path = "/models/load",
+          .post = post<parse_model_request, &Backend::load>,
+          .summary = "Loads a model, where it is not loaded",
+          .required = R"({"model": {"type": "string"}})"},
+    Route{.path = "/models/unload",
+          .post = post_unload,
+          .summary = "Unloads a model once its requests have ended",
+          .required = R"({"model": {"type": "string"}})"},
     Route{.path = "/chat/completions",
           .post = post<parse_chat_request, &Backend::chat>,
           .summary = "The answer to the messages of a chat",
@@ -105,9 +132,10 @@ std::span<const Route> routes() {
 RouteMatch find_route(std::string_view path, std::string_view method) {
   path = without_version(path);
   RouteMatch out;
+  const bool is_whole = std::ranges::find(kRoutes, path, &Route::path) != kRoutes.end();
   for (const Route& route : kRoutes) {
     const auto parameter = parameter_of(route, path);
-    if (!parameter) continue;
+    if (!parameter || (is_whole && route.path != path)) continue;
     const bool is_post = route.post != nullptr;
     if (is_post ? method == "POST" : method == "GET" || method == "HEAD") out.route = &route;
     out.parameter = *parameter;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread of a pool that loads and unloads models, and what it does next.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/loop/guarded.h"
+#include "serve/model_pool.h"
+
+namespace anemone::serve {
+namespace {
+
+double seconds_between(ModelPool::Clock::time_point start, ModelPool::Clock::time_point end) {
+  return std::chrono::duration<double>(end - start).count();
+}
+
+}  // namespace
+
+void ModelPool::run_loads() {
+  Lock lock(mutex_);
+  while (!is_stopped_) {
+    choose_victim();
+    grant();
+    if (const auto next = next_unload()) {
+      unload(lock, *next);
+      continue;
+    }
+    const auto wait = first_to_load();
+    if (wait != waits_.end() && loaded() < most_loaded()) {
+      load(lock, wait->model);
+      continue;
+    }
+    if (const auto expiry = next_expiry())
+      changed_.wait_for(lock, *expiry - options_.now());
+    else
+      changed_.wait(lock);
+  }
+}
+
+void ModelPool::end_cancelled() {
+  for (auto it = waits_.begin(); it != waits_.end();) {
+    const auto wait = it++;
+    if (wait->cancel != nullptr && *wait->cancel)
+      answer(waits_, wait, engine::guarded([] {
+               return cancelled("[request] was cancelled while it waited for its model");
+             }));
+  }
+}
+
+// Whoever needs room next must get it: the victim gives out no leases, even where it has none left
+// and others wait for it.
+void ModelPool::choose_victim() {
+  if (first_to_load() == waits_.end() || loaded() < most_loaded()) {
+    victim_.reset();
+    return;
+  }
+  const Entry* idle = nullptr;
+  const Entry* oldest = nullptr;
+  for (const Entry& entry : entries_) {
+    if (entry.state != ModelState::kLoaded) continue;
+    if (entry.leases == 0 && (idle == nullptr || entry.used < idle->used)) idle = &entry;
+    if (oldest == nullptr || entry.asked < oldest->asked) oldest = &entry;
+  }
+  if (idle != nullptr)
+    victim_ = static_cast<std::size_t>(idle - entries_.data());
+  else if (!victim_ || entries_[*victim_].state != ModelState::kLoaded)
+    victim_ = static_cast<std::size_t>(oldest - entries_.data());
+}
+
+void ModelPool::grant() {
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].state == ModelState::kLoaded && gives_leases(i)) grant_all_of(i);
+}
+
+void ModelPool::grant_all_of(std::size_t model) {
+  for (auto it = waits_.begin(); it != waits_.end();) {
+    const auto wait = it++;
+    if (wait->model == model)
+      answer(waits_, wait, activate(std::move(wait->lease), /*is_use=*/true));
+  }
+}
+
+bool ModelPool::gives_leases(std::size_t model) const {
+  return victim_ != model && entries_[model].unloads.empty();
+}
+
+std::size_t ModelPool::loaded() const {
+  return static_cast<std::size_t>(std::ranges::count_if(entries_, [](const Entry& entry) {
+    return entry.state != ModelState::kUnloaded && entry.state != ModelState::kFailed;
+  }));
+}
+
+std::size_t ModelPool::most_loaded() const {
+  return options_.max_loaded == 0 ? entries_.size()
+                                  : std::min(options_.max_loaded, entries_.size());
+}
+
+ModelPool::Waits::iterator ModelPool::first_to_load() {
+  return std::ranges::find_if(waits_, [&](const Wait& wait) {
+    const ModelState state = entries_[wait.model].state;
+    return state == ModelState::kUnloaded || state == ModelState::kFailed;
+  });
+}
+
+std::optional<ModelPool::Unload> ModelPool::next_unload() {
+  const auto is_free = [](const Entry& entry) {
+    return entry.state == ModelState::kLoaded && entry.leases == 0;
+  };
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (is_free(entries_[i]) && !entries_[i].unloads.empty())
+      return Unload{i, UnloadReason::kAsked};
+  if (victim_ && is_free(entries_[*victim_])) return Unload{*victim_, UnloadReason::kRoom};
+  if (!options_.keep_alive) return std::nullopt;
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (is_free(entries_[i]) && options_.now() - entries_[i].used >= *options_.keep_alive)
+      return Unload{i, UnloadReason::kIdle};
+  return std::nullopt;
+}
+
+std::optional<ModelPool::Clock::time_point> ModelPool::next_expiry() const {
+  std::optional<Clock::time_point> out;
+  if (!options_.keep_alive) return out;
+  for (const Entry& entry : entries_)
+    if (entry.state == ModelState::kLoaded && entry.leases == 0)
+      out = std::min(out.value_or(Clock::time_point::max()), entry.used + *options_.keep_alive);
+  return out;
+}
+
+void ModelPool::load(Lock& lock, std::size_t model) {
+  Entry& entry = entries_[model];
+  const std::string& name = entry.names.front();
+  entry.state = ModelState::kLoading;
+  entry.failure = Status();
+  lock.unlock();
+  tell({.kind = ModelEvent::Kind::kLoading, .model = name});
+  const auto start = Clock::now();
+  auto loaded = engine::guarded([&] { return provider_->load(name, cancel_); });
+  const double seconds = seconds_between(start, Clock::now());
+  const Status failure =
+      loaded.ok() ? Status() : engine::guarded([&] { return load_error(name, loaded.status()); });
+  if (loaded.ok())
+    tell({.kind = ModelEvent::Kind::kLoaded,
+          .model = name,
+          .seconds = seconds,
+          .bytes = loaded->bytes});
+  else
+    tell({.kind = ModelEvent::Kind::kFailed,
+          .model = name,
+          .seconds = seconds,
+          .error = loaded.status().message()});
+  lock.lock();
+  if (loaded.ok()) {
+    static_cast<LoadedModel&>(entry.served) = *std::move(loaded);
+    entry.state = ModelState::kLoaded;
+    entry.asked = entry.used = options_.now();
+    ++entry.loads;
+    entry.load_seconds += seconds;
+    // Also where it is to be unloaded again: they came before.
+    grant_all_of(model);
+    return;
+  }
+  entry.state = ModelState::kFailed;
+  entry.failure = failure;
+  ++entry.failed_loads;
+  while (!entry.unloads.empty()) answer(entry.unloads, entry.unloads.begin(), ModelLease());
+  for (auto it = waits_.begin(); it != waits_.end();) {
+    const auto wait = it++;
+    if (wait->model == model) answer(waits_, wait, failure);
+  }
+}
+
+void ModelPool::unload(Lock& lock, const Unload& next) {
+  Entry& entry = entries_[next.model];
+  entry.state = ModelState::kUnloading;
+  ModelEvent event{.kind = ModelEvent::Kind::kUnloaded, .reason = next.reason};
+  event.seconds = seconds_between(entry.used, options_.now());
+  event.bytes = entry.served.bytes;
+  LoadedModel going = std::exchange(static_cast<LoadedModel&>(entry.served), LoadedModel());
+  lock.unlock();
+  // The last one who knows the model frees it, and that should not be the thread of the texts.
+  if (hooks_.forget) hooks_.forget(*going.model);
+  going = LoadedModel();
+  event.model = entry.names.front();
+  tell(event);
+  lock.lock();
+  entry.state = ModelState::kUnloaded;
+  ++entry.unload_count;
+  while (!entry.unloads.empty()) answer(entry.unloads, entry.unloads.begin(), ModelLease());
+}
+
+}  // namespace anemone::serve
