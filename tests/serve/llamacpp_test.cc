@@ -125,7 +125,7 @@ TEST_F(LlamaCpp, AnswersSeveralPromptsWithAList) {
                      {"return_tokens", true}};
   const Json answers = post_json("/completion", body);
   ASSERT_EQ(answers.size(), 3U) << dump_json(answers);
-  const std::size_t lengths[] = {3, 2, 1};
+  const std::int64_t lengths[] = {3, 2, 1};
   for (std::size_t i = 0; i < 3; ++i) {
     SCOPED_TRACE(i);
     EXPECT_EQ(answers[i]["index"], i);

@@ -152,7 +152,7 @@ TEST_F(PoolOfThree, RequestsShareALoadAndLoadsComeOneAfterTheOther) {
 
 TEST_F(PoolOfThree, TheModelThatWasNotUsedForLongestMakesRoom) {
   const auto pool = make({.max_loaded = 2});
-  for (const std::size_t model : {0, 1}) {
+  for (const std::size_t model : {0UL, 1UL}) {
     Asker asker(*pool, model);
     ASSERT_EQ(asker.end(), Code::kOk);
     pass(*pool, 1s);
