@@ -98,8 +98,8 @@ def test_metrics_have_the_text_format_of_prometheus(address):
     post(address + "/completion", {"prompt": "The capital of France", "n_predict": 4})
     seen = set()
     for line in get(address + "/metrics").splitlines():
-        head = re.fullmatch(r"# (HELP|TYPE) (vllm:[a-z0-9_]+) .+", line)
-        sample = re.fullmatch(r'(vllm:[a-z0-9_]+)\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\} [0-9.e+-]+', line)
+        head = re.fullmatch(r"# (HELP|TYPE) ((?:vllm|anemone):[a-z0-9_]+) .+", line)
+        sample = re.fullmatch(r'((?:vllm|anemone):[a-z0-9_]+)\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\} [0-9.e+-]+', line)
         assert head or sample, line
         if sample:
             seen.add(sample[1])
