@@ -67,7 +67,7 @@ class [[nodiscard]] Status {
     std::string message;
   };
   // A plain pointer, whose work is out of line: this class stands in every function that can fail,
-  // and a smart pointer's code at each of those places costs a tenth of the time to compile.
+  // and a smart pointer would put its code into each of them.
   static const Payload* copy_of(const Payload& payload);
   static void destroy(const Payload* payload);
 

@@ -206,6 +206,13 @@ void append_member(Json& object, std::string_view name, Json&& value) {
   members.emplace_back(name, std::move(value));
 }
 
+void set_member(Json& object, std::string_view name, Json&& value) {
+  const auto place = object.find(name);
+  if (place == object.end()) return append_member(object, name, std::move(value));
+  release_json(*place);
+  *place = std::move(value);
+}
+
 const Json* json_member(const Json& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
   for (const auto& [name, value] : object.get_ref<const Json::object_t&>())

@@ -80,6 +80,8 @@ Result<std::optional<std::string>> json_string(const Json& object, std::string_v
 // Adds a member at the end of an object, which has none of that name. Moves the other members where
 // they need more room; the library's containers copy them, because their keys are constants.
 void append_member(Json& object, std::string_view name, Json&& value);
+// Replaces the member of that name, or adds one at the end of the object.
+void set_member(Json& object, std::string_view name, Json&& value);
 
 // Pointer to a member that is present and not null, or nullptr. `object` may be any JSON value.
 const Json* json_member(const Json& object, std::string_view key);

@@ -27,7 +27,7 @@ struct ModelCost {
   std::int64_t weight_bytes = 0;  // that one step reads, the heads' among them
   std::int64_t head_bytes = 0;    // of them, those of packages with nothing but heads
   double kv_bytes = 0;            // of caches, a token of the context
-  // Of one token. Heads inside the package of the last layers count among these.
+  // What one token costs in layers, and in heads that are inside the package of the last layers.
   Flops layers;
   Flops heads;
   double attention_flops = 0;  // of one token, a token of the context

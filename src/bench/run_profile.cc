@@ -15,13 +15,6 @@ namespace {
 
 using engine::StepPhase;
 
-// The phases in the order of a step, by the names that the report gives them.
-constexpr std::pair<const char*, StepPhase> kPhases[] = {{"proposals", StepPhase::kProposals},
-                                                         {"embedding", StepPhase::kEmbedding},
-                                                         {"layers", StepPhase::kLayers},
-                                                         {"head", StepPhase::kHeads},
-                                                         {"sampling", StepPhase::kSampling}};
-
 // One of the two parts of making an answer.
 struct Part {
   std::int64_t tokens = 0;
@@ -74,13 +67,13 @@ std::string parts_text(const RunProfile& profile, const Part& prefill, const Par
 
 std::string phases_text(const Part& prefill, const Part& decode) {
   Rows rows = {{"ms per token", "prefill", "decode"}};
-  const auto add = [&](const char* name, double in_prefill, double in_decode) {
-    rows.push_back(
-        {name, per_token(in_prefill, prefill.tokens), per_token(in_decode, decode.tokens)});
+  const auto add = [&](std::string_view name, double in_prefill, double in_decode) {
+    rows.push_back({std::string(name), per_token(in_prefill, prefill.tokens),
+                    per_token(in_decode, decode.tokens)});
   };
-  for (const auto& [name, phase] : kPhases)
+  for (const StepPhase phase : engine::kStepPhases)
     if (phase != StepPhase::kProposals || decode.phase(phase) > 0)
-      add(name, prefill.phase(phase), decode.phase(phase));
+      add(phase_name(phase), prefill.phase(phase), decode.phase(phase));
   add("other", prefill.other(), decode.other());
   return aligned(rows, "", 1);
 }
@@ -116,7 +109,8 @@ std::string operations_text(const StepRecorder& steps, std::size_t most) {
 
 Json part_json(const Part& part) {
   Json phases = Json::object();
-  for (const auto& [name, phase] : kPhases) phases[name] = part.phase(phase);
+  for (const StepPhase phase : engine::kStepPhases)
+    phases[std::string(phase_name(phase))] = part.phase(phase);
   phases["other"] = part.other();
   return {{"tokens", part.tokens},
           {"seconds", part.seconds},

@@ -14,22 +14,6 @@ namespace {
 
 using engine::StepPhase;
 
-std::string_view phase_name(StepPhase phase) {
-  switch (phase) {
-    case StepPhase::kProposals:
-      return "proposals";
-    case StepPhase::kEmbedding:
-      return "embedding";
-    case StepPhase::kLayers:
-      return "layers";
-    case StepPhase::kHeads:
-      return "head";
-    case StepPhase::kSampling:
-      return "sampling";
-  }
-  return "";
-}
-
 double microseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }

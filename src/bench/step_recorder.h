@@ -50,7 +50,7 @@ class StepRecorder : public engine::StepObserver {
   struct Mode {
     std::int64_t steps = 0;
     std::int64_t tokens = 0;
-    std::array<double, engine::kStepPhases> phases{};  // seconds, by StepPhase
+    std::array<double, engine::kStepPhases.size()> phases{};  // seconds, by StepPhase
   };
   const Mode& prefill() const { return prefill_; }
   const Mode& decode() const { return decode_; }

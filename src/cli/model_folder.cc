@@ -76,6 +76,7 @@ Result<std::shared_ptr<const engine::Model>> load_model(const std::string& named
                                                         engine::ModelLoadOptions options,
                                                         std::string_view what) {
   ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found, artifact_folder(named, request));
+  if (what.empty()) return engine::Model::load(found.folder, executor, options);
   ProgressReport bar(std::string(what), Progress::Unit::kItems);
   options.on_progress = std::ref(bar);
   return engine::Model::load(found.folder, executor, options);

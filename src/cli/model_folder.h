@@ -21,8 +21,9 @@ namespace anemone::cli {
 // until all files are open.
 Result<FoundArtifact> artifact_folder(const std::string& named, const CacheRequest& request);
 
-// The model behind such a name on an executor, with a progress bar that says `what` is going on.
-// Beside the errors of artifact_folder() those of engine::Model::load().
+// The model behind such a name on an executor, with a progress bar that says `what` is going on;
+// without one where that is empty. Beside the errors of artifact_folder() those of
+// engine::Model::load().
 Result<std::shared_ptr<const engine::Model>> load_model(const std::string& named,
                                                         const CacheRequest& request,
                                                         exec::Executor& executor,

@@ -40,6 +40,18 @@ CLI::Validator range(T least, T most, const std::string& expected, const std::st
   return CLI::Validator(check, help);
 }
 
+// A number with a unit, "1.5 GB", in small letters and without spaces: 1.5 and "gb".
+struct Amount {
+  std::optional<double> value;  // none: there is no number
+  std::string unit;
+};
+Amount amount_of(std::string_view text) {
+  const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
+  Amount out{parse<double>(text.substr(0, end)), ascii_lower(text.substr(end))};
+  std::erase(out.unit, ' ');
+  return out;
+}
+
 }  // namespace
 
 CLI::Validator whole_numbers(std::int64_t least, std::int64_t most) {
@@ -77,10 +89,7 @@ CLI::Validator token_counts(std::int64_t least, std::int64_t most) {
 }
 
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag) {
-  const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
-  const auto value = parse<double>(text.substr(0, end));
-  std::string unit = ascii_lower(text.substr(end));
-  std::erase(unit, ' ');
+  const auto [value, unit] = amount_of(text);
   constexpr std::string_view kPrefixes = "kmgt";
   double scale = 1;
   bool is_unit = unit.empty() || unit == "b";
@@ -98,10 +107,7 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag) {
 }
 
 Result<std::chrono::milliseconds> parse_duration(std::string_view text, std::string_view flag) {
-  const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
-  const auto value = parse<double>(text.substr(0, end));
-  std::string unit = ascii_lower(text.substr(end));
-  std::erase(unit, ' ');
+  const auto [value, unit] = amount_of(text);
   const double scale = unit.empty() || unit == "s"    ? 1
                        : unit == "m" || unit == "min" ? 60
                        : unit == "h"                  ? 3600

@@ -19,9 +19,6 @@
 namespace anemone::cli {
 namespace {
 
-// As many texts as default_sequences() gives at most: the bound of memory decides how many run.
-constexpr std::size_t kMostSequences = 16;
-
 std::string name_of(const std::string& path) {
   const std::string name = last_name(path);
   return name.empty() ? path : name;
@@ -66,12 +63,9 @@ class CommandLineModels : public serve::ModelProvider {
     const std::string& path = paths_.at(name);
     const CacheRequest request{context_.threads, options_.checks_hashes};
     // A progress bar would get between the lines of the log once the server runs.
-    if (loads_++ < options_.models_at_start()) {
-      ANEMONE_ASSIGN_OR_RETURN(out.model, load_model(path, request, *executor_, load));
-    } else {
-      ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found, artifact_folder(path, request));
-      ANEMONE_ASSIGN_OR_RETURN(out.model, engine::Model::load(found.folder, *executor_, load));
-    }
+    const bool has_bar = loads_++ < options_.models_at_start();
+    ANEMONE_ASSIGN_OR_RETURN(out.model,
+                             load_model(path, request, *executor_, load, has_bar ? "loading" : ""));
     // Only HTTP has a way to ask for labels.
     if (!options_.is_http()) ANEMONE_RETURN_IF_ERROR(out.model->check_generates());
     ANEMONE_RETURN_IF_ERROR(engine::check_speculation(speculation_, *out.model).with("--draft"));
@@ -137,7 +131,7 @@ engine::EngineOptions engine_options(const ServeOptions& options, serve::ModelPo
   out.sequences = static_cast<std::size_t>(options.sequences);
   if (options.sequences == 0) {
     // The largest model decides, of those that are here.
-    out.sequences = kMostSequences;
+    out.sequences = engine::kMostDefaultSequences;
     for (std::size_t i = 0; i < models.size(); ++i)
       if (const serve::ModelLease model = models.peek(i))
         out.sequences =

@@ -12,6 +12,7 @@
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/generation_job.h"
+#include "serve/input_tasks.h"
 #include "serve/metrics.h"
 #include "serve/model_pool.h"
 #include "serve/openai/backend.h"
@@ -72,6 +73,8 @@ class EngineBackend : public openai::Backend {
   Result<std::size_t> find(const std::string& name) const;
   // The name that the answer has: the one that was asked for, if it is one of the model's.
   static std::string answer_name(const std::string& asked, const ServedModel& model);
+  // A task without its inputs, of the call's model, which the client calls `asked`.
+  InputTask input_task(const std::string& asked, const openai::Call& call);
   ModelMetrics& metrics_of(const ServedModel& model) { return metrics_.of(model.names.front()); }
   // The model, the head and the options of an answer; the prompts are left to the caller.
   Result<GenerationPlan> make_plan(const openai::Generation& generation, const openai::Call& call,

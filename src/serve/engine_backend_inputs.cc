@@ -33,6 +33,12 @@ std::optional<openai::ApiError> encode_inputs(std::vector<openai::Prompt>& input
 
 }  // namespace
 
+InputTask EngineBackend::input_task(const std::string& asked, const openai::Call& call) {
+  const ServedModel& served = *call.model;
+  return {call.model,     served.model, answer_name(asked, served), {},
+          call.responder, call.headers, &metrics_of(served)};
+}
+
 std::optional<openai::ApiError> EngineBackend::embed(openai::EmbeddingRequest request,
                                                      const openai::Call& call) {
   const auto& model = call.model->model;
@@ -44,13 +50,7 @@ std::optional<openai::ApiError> EngineBackend::embed(openai::EmbeddingRequest re
   if (dimensions > columns)
     return openai::api_error(invalid_argument("[dimensions] expected a number from 1 to {}, got {}",
                                               columns, dimensions));
-  InputTask task{call.model,
-                 model,
-                 answer_name(request.model, *call.model),
-                 {},
-                 call.responder,
-                 call.headers,
-                 &metrics_of(*call.model)};
+  InputTask task = input_task(request.model, call);
   if (auto error = encode_inputs(request.inputs, task, call.budget)) return error;
   return start_embedding(engine_, std::move(task),
                          {request.pooling.value_or(options_.pooling),
@@ -63,13 +63,7 @@ std::optional<openai::ApiError> EngineBackend::classify(openai::ClassifyRequest 
   if (!model->manifest().classifies())
     return openai::api_error(
         unsupported("[model] expected a model that labels tokens, got one that generates text"));
-  InputTask task{call.model,
-                 model,
-                 answer_name(request.model, *call.model),
-                 {},
-                 call.responder,
-                 call.headers,
-                 &metrics_of(*call.model)};
+  InputTask task = input_task(request.model, call);
   std::vector<std::string> texts;
   for (const openai::Prompt& input : request.inputs) {
     const auto* text = std::get_if<std::string>(&input);

@@ -113,14 +113,18 @@ Status ModelPool::load_first() {
     ANEMONE_ASSIGN_OR_RETURN(LoadedModel loaded,
                              provider_->load(entries_[i].names.front(), cancel_));
     const std::lock_guard lock(mutex_);
-    Entry& entry = entries_[i];
-    static_cast<LoadedModel&>(entry.served) = std::move(loaded);
-    entry.state = ModelState::kLoaded;
-    entry.asked = entry.used = options_.now();
-    ++entry.loads;
-    entry.load_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    set_loaded(i, std::move(loaded), std::chrono::duration<double>(Clock::now() - start).count());
   }
   return {};
+}
+
+void ModelPool::set_loaded(std::size_t model, LoadedModel loaded, double seconds) {
+  Entry& entry = entries_[model];
+  static_cast<LoadedModel&>(entry.served) = std::move(loaded);
+  entry.state = ModelState::kLoaded;
+  entry.asked = entry.used = options_.now();
+  ++entry.loads;
+  entry.load_seconds += seconds;
 }
 
 void ModelPool::start(Hooks hooks) {

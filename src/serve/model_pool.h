@@ -92,7 +92,8 @@ class ModelPool {
   // Models are loaded and unloaded from here on; once. The hooks are called on a thread of the
   // pool.
   void start(Hooks hooks);
-  // No more loads and leases; who waits gets kCancelled. A load in progress is told to end.
+  // Ends loads and leases: whoever waits for one gets kCancelled, and a load in progress is told to
+  // end.
   void stop();
   // stop(), and waits for the load in progress and for all callbacks. What the hooks use has to
   // live until then.
@@ -171,6 +172,7 @@ class ModelPool {
   };
   std::optional<Unload> next_unload();
   std::optional<Clock::time_point> next_expiry() const;
+  void set_loaded(std::size_t model, LoadedModel loaded, double seconds);
   void load(Lock& lock, std::size_t model);
   void unload(Lock& lock, const Unload& next);
   void release(std::size_t model, bool is_use);

@@ -151,11 +151,7 @@ void ModelPool::load(Lock& lock, std::size_t model) {
           .error = loaded.status().message()});
   lock.lock();
   if (loaded.ok()) {
-    static_cast<LoadedModel&>(entry.served) = *std::move(loaded);
-    entry.state = ModelState::kLoaded;
-    entry.asked = entry.used = options_.now();
-    ++entry.loads;
-    entry.load_seconds += seconds;
+    set_loaded(model, *std::move(loaded), seconds);
     // Also where it is to be unloaded again: they came before.
     grant_all_of(model);
     return;

@@ -140,7 +140,7 @@ TEST(HeadInsideOf, TheLastOfSeveralPackagesGivesTheSameBits) {
   }
 }
 
-// Of a tied head, whose rows are the embeddings, and of one with a matrix of its own.
+// A tied head, whose rows are the embeddings, and one with a matrix of its own.
 TEST(HeadInsideOf, SeveralOutputsGivesTheSameBits) {
   for (const char* name : {"qwen2", "llama"}) {
     SCOPED_TRACE(name);

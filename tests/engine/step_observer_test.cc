@@ -21,8 +21,8 @@ class Notes : public StepObserver {
   void step_begins(bool is_prompt) override { text += is_prompt ? "prompt(" : "decode("; }
   void step_ends(std::int64_t tokens) override { text += std::to_string(tokens) + ") "; }
   void phase_begins(StepPhase phase) override {
-    static constexpr const char* kNames[kStepPhases] = {"propose", "embed", "layers", "heads",
-                                                        "sample"};
+    static constexpr const char* kNames[kStepPhases.size()] = {"propose", "embed", "layers",
+                                                               "heads", "sample"};
     text += std::string(kNames[static_cast<std::size_t>(phase)]) + "(";
   }
   void phase_ends() override { text += ") "; }

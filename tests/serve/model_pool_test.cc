@@ -253,7 +253,7 @@ TEST_F(PoolOfThree, UnloadingWaitsForALoad) {
 
 TEST_F(PoolOfThree, AFailedLoadEndsItsRequestsAndTheNextOneTriesAgain) {
   const auto pool = make({});
-  provider_->fail("a", io_error("[/home/me/models/a.anemone] cannot open \"x/manifest.json\""));
+  provider_->fail("a", io_error("[/srv/models/a.anemone] cannot open \"x/manifest.json\""));
   provider_->hold();
   Asker first(*pool, 0);
   ASSERT_TRUE(provider_->wait_for_load("a"));
@@ -265,7 +265,7 @@ TEST_F(PoolOfThree, AFailedLoadEndsItsRequestsAndTheNextOneTriesAgain) {
   EXPECT_EQ(first.reason(), "[model] cannot load a: [a.anemone] cannot open \"manifest.json\"");
   EXPECT_EQ(pool->list()[0].state, ModelState::kFailed);
   EXPECT_EQ(pool->list()[0].error, first.reason());
-  EXPECT_NE(events().find("cannot load a: [/home/me/models/a.anemone]"), std::string::npos)
+  EXPECT_NE(events().find("cannot load a: [/srv/models/a.anemone]"), std::string::npos)
       << "whoever runs the server learns where: " << events();
   provider_->fail("a", out_of_memory("[a] there is not enough memory"));
   Asker third(*pool, 0);

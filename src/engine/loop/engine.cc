@@ -29,7 +29,8 @@ std::uint64_t default_cache_bytes() {
 std::size_t default_sequences(const Model& model, std::uint64_t cache_bytes) {
   const std::uint64_t one =
       std::max<std::uint64_t>(1, Sequence::cache_bytes(model, model.context()));
-  return static_cast<std::size_t>(std::clamp<std::uint64_t>(cache_bytes / one, 1, 16));
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(cache_bytes / one, 1, kMostDefaultSequences));
 }
 
 Engine::Engine(const EngineOptions& options)

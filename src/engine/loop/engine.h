@@ -37,7 +37,10 @@ struct EngineOptions {
 };
 // A quarter of the memory that this process may use.
 std::uint64_t default_cache_bytes();
-// How many sequences of a full context fit into the memory for caches: from 1 to 16.
+// How many texts run together at most unless somebody asks for more.
+inline constexpr std::size_t kMostDefaultSequences = 16;
+// How many sequences of a full context fit into the memory for caches: from 1 to
+// kMostDefaultSequences.
 std::size_t default_sequences(const Model& model, std::uint64_t cache_bytes);
 
 // Runs the texts of all requests, of one model or of several, together: each turn is one step of

@@ -2,6 +2,7 @@
 // Who watches the steps of a model: for measuring where their time goes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -18,7 +19,15 @@ enum class StepPhase {
   kHeads,      // hidden states to logits
   kSampling,   // logits to a token and its text, with what its receiver does with it
 };
-inline constexpr std::size_t kStepPhases = 5;
+inline constexpr std::array kStepPhases = {StepPhase::kProposals, StepPhase::kEmbedding,
+                                           StepPhase::kLayers, StepPhase::kHeads,
+                                           StepPhase::kSampling};
+// "proposals", "embedding", "layers", "head" or "sampling".
+constexpr std::string_view phase_name(StepPhase phase) {
+  constexpr std::array<std::string_view, kStepPhases.size()> kNames = {
+      "proposals", "embedding", "layers", "head", "sampling"};
+  return kNames[static_cast<std::size_t>(phase)];
+}
 
 // Told what a step does when it begins and when it ends; every beginning has its end, after errors
 // too. Called on the thread of the engine's turns alone, and does not throw. The steps are the same

@@ -17,10 +17,6 @@ namespace {
 constexpr std::size_t kBytesPerByte = 8;
 constexpr std::size_t kBytesPerToken = 32;
 
-std::string event(const std::string& json) {
-  return "data: " + json + "\n\n";
-}
-
 }  // namespace
 
 CompletionJob::CompletionJob(CompletionPlan plan, std::shared_ptr<Responder> responder,
@@ -117,7 +113,8 @@ Status CompletionJob::send(Text& text, const engine::TextPiece& piece) {
   if (piece.is_token) text.waiting_ids.push_back(piece.id);
   if (piece.text.empty()) return {};
   const Json json = piece_json(text.completion.index, piece.text, text.waiting_ids);
-  const bool is_sent = responder_->write(event(answer_text(json, text.probabilities)));
+  const bool is_sent =
+      responder_->write(openai::event(std::string_view(answer_text(json, text.probabilities))));
   text.waiting_ids.clear();
   text.probabilities.clear();
   discharge(text);
@@ -141,9 +138,8 @@ void CompletionJob::end(Text& text, const Result<engine::GenerateResult>& result
 // Ends the answer to one prompt.
 Status CompletionJob::finish(Text& text, const engine::GenerateResult& result) {
   if (plan_.is_stream) {
-    const Json last = completion_json(text.completion, result, plan_.options);
     // complete() sends that of the last text with the end.
-    text.answer = event(dump_json(last));
+    text.answer = openai::event(completion_json(text.completion, result, plan_.options));
     if (open_ == 0 || responder_->write(std::exchange(text.answer, {}))) return {};
     return room_.overdraw();
   }

@@ -25,7 +25,7 @@ struct CompletionPlan {
   std::shared_ptr<const engine::Model> model;
   std::string name;                                // of the model, for the answer
   std::vector<std::vector<std::int32_t>> prompts;  // at least one
-  // Of every text. Its log-probabilities go out as "completion_probabilities".
+  // Hold for every text, whose log-probabilities go out as "completion_probabilities".
   engine::GenerateOptions options;
   bool is_stream = false;
   bool returns_tokens = false;

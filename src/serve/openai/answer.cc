@@ -186,7 +186,11 @@ Json usage_chunk_json(const AnswerHead& head, const Usage& usage) {
 }
 
 std::string event(const Json& data) {
-  return "data: " + dump_json(data) + "\n\n";
+  return event(std::string_view(dump_json(data)));
+}
+
+std::string event(std::string_view json) {
+  return fmt::format("data: {}\n\n", json);
 }
 
 Json model_json(const std::string& name, std::int64_t created) {

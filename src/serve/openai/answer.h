@@ -94,6 +94,7 @@ Json usage_chunk_json(const AnswerHead& head, const Usage& usage);
 
 // A server-sent event; kStreamEnd is the last one.
 std::string event(const Json& data);
+std::string event(std::string_view json);  // of the text of such data
 inline constexpr const char* kStreamEnd = "data: [DONE]\n\n";
 
 Json model_json(const std::string& name, std::int64_t created);

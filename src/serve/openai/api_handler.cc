@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/openai/api_handler.h"
 
-#include <exception>
 #include <fmt/format.h>
-#include <new>
 #include <utility>
 
 #include "base/escape.h"
@@ -158,23 +156,26 @@ void ApiHandler::wait_for_model(Pending pending, std::size_t model) {
 }
 
 void ApiHandler::go_on(Pending& pending, Result<ModelLease> model) noexcept {
-  const auto fail = [&](int status, std::string_view reason) {
-    const Status ignored = engine::guarded([&]() -> Status {
-      pending.responder->respond(error_response(http_error(status, reason), pending.headers));
-      return {};
-    });
-  };
-  try {
-    if (model.ok()) return answer(pending, *std::move(model));
-    ApiError error = api_error(model.status());
-    if (model.status().code() == Code::kInternal) error.code = "model_load_failed";
+  const auto respond = [&](const ApiError& error) {
     pending.responder->respond(error_response(error, pending.headers));
-  } catch (const std::bad_alloc&) {
-    fail(503, "[request] there is not enough memory to answer it");
-  } catch (const std::exception& error) {
-    ANEMONE_WARN("a request failed: {}", error.what());
-    fail(500, "[server] failed on this request");
-  }
+  };
+  const Status status = engine::guarded([&]() -> Status {
+    if (model.ok()) {
+      answer(pending, *std::move(model));
+    } else {
+      ApiError error = api_error(model.status());
+      if (model.status().code() == Code::kInternal) error.code = "model_load_failed";
+      respond(error);
+    }
+    return {};
+  });
+  if (status.ok()) return;
+  const Status ignored = engine::guarded([&]() -> Status {
+    if (status.code() == Code::kInternal) ANEMONE_WARN("{}", status.message());
+    respond(status.code() == Code::kInternal ? http_error(500, "[server] failed on this request")
+                                             : api_error(status));
+    return {};
+  });
 }
 
 }  // namespace anemone::serve::openai

@@ -16,7 +16,7 @@ struct Call {
   std::shared_ptr<Responder> responder;
   const HeaderList& headers;  // that the answer is to have
   WorkBudget& budget;         // for all that is done until the request is queued
-  // Of the model that the request names; set for the functions of Backend that use one.
+  // On the model that the request names; the functions of Backend that use a model have it.
   ModelLease model = nullptr;
   // Set where that model has to be loaded first: then the request has not begun, and is to come
   // again with a lease.

@@ -89,15 +89,8 @@ void name_reasoning(Json& message) {
   append_member(message, "thinking", Json(*reasoning));
 }
 
-void set_member(Json& object, const char* name, Json value) {
-  if (const auto place = object.find(name); place != object.end())
-    *place = std::move(value);
-  else
-    append_member(object, name, std::move(value));
-}
-
-// The id of the call that message `index` makes. Mistral's templates take ids of nine letters and
-// digits alone.
+// The id of the call that message `index` makes: nine letters and digits, as Mistral's templates
+// demand.
 std::string call_id(std::size_t index) {
   return fmt::format("call{:05d}", index % 100000);
 }

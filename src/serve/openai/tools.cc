@@ -51,7 +51,7 @@ Result<JsonDocument> parameters_of(const Json* parameters, const std::string& pl
   return out;
 }
 
-// Of an object that has a name, at `place`.
+// Reads a function, an object at `place` whose "name" is a text.
 Result<ToolFunction> function_of(const Json& function, const std::string& place,
                                  WorkBudget* budget) {
   const Json& name = *json_member(function, "name");
@@ -74,7 +74,7 @@ bool has_name(const Json* function) {
   return name != nullptr && name->is_string();
 }
 
-// Of an entry of "tools".
+// Reads the function of an entry of "tools".
 Result<ToolFunction> tool_function(const Json& tool, std::size_t index, WorkBudget* budget) {
   const std::string place = fmt::format("tools[{}]", index);
   if (const Json* type = json_member(tool, "type"); type != nullptr && *type != "function")
@@ -87,7 +87,7 @@ Result<ToolFunction> tool_function(const Json& tool, std::size_t index, WorkBudg
   return function_of(*function, place + ".function", budget);
 }
 
-// Of an entry of "functions".
+// Reads an entry of "functions", which is the function itself.
 Result<ToolFunction> plain_function(const Json& function, std::size_t index, WorkBudget* budget) {
   const std::string place = fmt::format("functions[{}]", index);
   if (!has_name(&function))
@@ -284,14 +284,7 @@ Status read(JsonFields& fields, ChatRequest& request, WorkBudget* budget) {
       if (asked.choice.names.contains(function.name)) callable.push_back(function);
     request.callable = std::make_shared<const ToolSet>(std::move(callable));
   }
-  Json& variables = request.variables;
-  const auto place = variables.find("tools");
-  if (place == variables.end()) {
-    append_member(variables, "tools", std::move(*asked.list));
-  } else {
-    release_json(*place);
-    *place = std::move(*asked.list);
-  }
+  set_member(request.variables, "tools", std::move(*asked.list));
   return {};
 }
 
