@@ -25,26 +25,24 @@ Value* Op::input(std::string_view parameter) const {
 }
 
 Function* Program::add_function(std::string name, Opset opset) {
-  auto& function = function_arena_.emplace_back(std::make_unique<Function>());
-  function->name = std::move(name);
-  function->opset = opset;
-  function->block = add_block();
-  functions_.push_back(function.get());
-  return function.get();
+  Function& function = function_arena_.emplace_back();
+  function.name = std::move(name);
+  function.opset = opset;
+  function.block = add_block();
+  functions_.push_back(&function);
+  return &function;
 }
 
 Block* Program::add_block() {
-  return block_arena_.emplace_back(std::make_unique<Block>()).get();
+  return &block_arena_.emplace_back();
 }
 
 Op* Program::add_op() {
-  return op_arena_.emplace_back(std::make_unique<Op>()).get();
+  return &op_arena_.emplace_back();
 }
 
 Value* Program::add_value(std::string name, Type type, Op* producer) {
-  return value_arena_
-      .emplace_back(std::make_unique<Value>(Value{std::move(name), std::move(type), producer}))
-      .get();
+  return &value_arena_.emplace_back(Value{std::move(name), std::move(type), producer});
 }
 
 Function* Program::function(std::string_view name) const {

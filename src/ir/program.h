@@ -92,10 +92,10 @@ class Program {
 
  private:
   std::vector<Function*> functions_;
-  std::deque<std::unique_ptr<Function>> function_arena_;
-  std::deque<std::unique_ptr<Block>> block_arena_;
-  std::deque<std::unique_ptr<Op>> op_arena_;
-  std::deque<std::unique_ptr<Value>> value_arena_;
+  std::deque<Function> function_arena_;
+  std::deque<Block> block_arena_;
+  std::deque<Op> op_arena_;
+  std::deque<Value> value_arena_;
 };
 
 // The literal behind a value made by a `const` operation; nullptr otherwise.

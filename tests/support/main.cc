@@ -10,9 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "tests/support/shared_data.h"
 
@@ -58,11 +55,5 @@ int main(int argc, char** argv) {
   for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE, SIGCHLD})
     ::signal(signal, SIG_DFL);
   ::umask(022);
-#ifdef __GLIBC__
-  // A test program compiles and loads hundreds of models. Each large block that it frees makes the
-  // C library sort its small free ones again, which took a quarter of the time of
-  // compiler_forms_test; without fast bins it does not.
-  ::mallopt(M_MXFAST, 0);
-#endif
   return RUN_ALL_TESTS();
 }
