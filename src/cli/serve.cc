@@ -79,9 +79,13 @@ Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServ
 // The engine of JSON lines, its thread, and the models while they are loaded and unloaded.
 class LinesEngine {
  public:
-  LinesEngine(serve::ModelPool& models, const engine::EngineOptions& options)
-      : models_(models), engine_(options), turns_(engine_) {
-    models_.start({[this](const engine::Model& model) { engine_.forget(model); }, nullptr});
+  LinesEngine(serve::ModelPool& models, const serve::OpenAiServerOptions& options)
+      : models_(models),
+        log_(options.log_format, options.log_descriptor),
+        engine_(options.engine),
+        turns_(engine_) {
+    models_.start({[this](const engine::Model& model) { engine_.forget(model); },
+                   [this](const serve::ModelEvent& event) { log_.write(event); }});
   }
   // While the engine turns, as a model may be about to be unloaded.
   ~LinesEngine() { models_.close(); }
@@ -92,6 +96,7 @@ class LinesEngine {
 
  private:
   serve::ModelPool& models_;
+  const serve::RequestLog log_;
   engine::Engine engine_;
   const engine::EngineThread turns_;
 };
@@ -100,7 +105,7 @@ Status serve_socket(const ServeOptions& options, serve::ModelPool& models, int s
   serve::jsonl::SocketOptions socket;
   socket.path = options.socket;
   socket.lines.defaults = options.server.defaults;
-  LinesEngine lines(models, options.server.engine);
+  LinesEngine lines(models, options.server);
   ANEMONE_ASSIGN_OR_RETURN(const auto server,
                            serve::jsonl::SocketServer::listen(models, lines.engine(), socket));
   const StopDeadline deadline(stop, kDeadline, [&server] {
@@ -117,7 +122,7 @@ Status serve_stdin(const ServeOptions& options, serve::ModelPool& models, int st
   serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, "")));
   const StopDeadline deadline(stop, kDeadline, [] { say_late(0); });
-  LinesEngine engine(models, options.server.engine);
+  LinesEngine engine(models, options.server);
   std::atomic<bool> cancel = false;
   return serve::jsonl::answer_channel(channel, models, engine.engine(), lines, cancel);
 }
@@ -146,10 +151,9 @@ Status run_serve(ServeOptions options, const Context& context) {
       ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,
                                serve::TlsContext::load(options.tls_certificate, options.tls_key));
     }
-    ANEMONE_ASSIGN_OR_RETURN(options.server.log_format,
-                             serve::parse_log_format(options.log_format));
     ANEMONE_ASSIGN_OR_RETURN(options.server.pooling, engine::parse_pooling(options.pooling));
   }
+  ANEMONE_ASSIGN_OR_RETURN(options.server.log_format, serve::parse_log_format(options.log_format));
   ANEMONE_RETURN_IF_ERROR(check_output_files(std::span(&options.ready_file, 1), options.models));
   ANEMONE_ASSIGN_OR_RETURN(ReadyFile ready, ReadyFile::prepare(options.ready_file));
   std::unique_ptr<serve::OpenAiServer> server;

@@ -22,6 +22,9 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
                   "Models in memory at a time: a further one takes the place of the one that was\n"
                   "not used for longest (default: all)")
       ->check(whole_numbers(1, 1 << 20));
+  command.add_option("--models-memory", options.models_memory,
+                     "Models in memory at a time have files of at most this size together, as in\n"
+                     "8gb (default: no bound)");
   command.add_option("--keep-alive", options.keep_alive,
                      "Unload a model after this time without a request, 300, 5m or 1h; the next\n"
                      "request loads it again (default: never)");
@@ -67,10 +70,11 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
           .add_option("--pooling", options.pooling,
                       "Embeddings of requests that do not say: last (token) or mean")
           ->capture_default_str();
-  CLI::Option* log = command
-                         .add_option("--log-format", options.log_format,
-                                     "The lines on stderr, one per request: text, json or none")
-                         ->capture_default_str();
+  command
+      .add_option("--log-format", options.log_format,
+                  "The lines on stderr, one per request of HTTP and per load of a model: text,\n"
+                  "json or none")
+      ->capture_default_str();
   CLI::Option* ready = command.add_option("--ready-file", options.ready_file,
                                           "File to write the address to once the server listens");
   command
@@ -116,7 +120,7 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
   CLI::Option* lines = command.add_flag("--stdin", options.is_stdin,
                                         "Serve JSON lines on stdin and stdout, no HTTP");
   for (CLI::Option* other : {host, port, http_socket, tls_certificate, tls_key, key, key_file,
-                             allowed, cors, queue, strict, pooling, log, ready}) {
+                             allowed, cors, queue, strict, pooling, ready}) {
     socket->excludes(other);
     lines->excludes(other);
   }

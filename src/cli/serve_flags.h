@@ -26,6 +26,7 @@ struct ServeOptions {
   std::string tls_key;
   std::string socket;
   std::size_t models_max = 0;  // loaded at a time; 0: all
+  std::string models_memory;   // most bytes of all models that are loaded; empty: no bound
   std::string keep_alive;      // empty: models stay loaded
   bool is_lazy = false;        // no model is loaded before a request asks for it
   std::int64_t sequences = 0;  // 0: what the memory allows

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/path.h"
+#include "base/progress.h"
 #include "cli/model_folder.h"
 #include "cli/model_path.h"
 #include "cli/number_range.h"
@@ -42,6 +43,12 @@ Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& op
   return names;
 }
 
+std::uint64_t bytes_of(const artifact::Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const artifact::FileEntry& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
 // Loads models as the flags say, all on one executor.
 class CommandLineModels : public serve::ModelProvider {
  public:
@@ -53,6 +60,12 @@ class CommandLineModels : public serve::ModelProvider {
         context_(context),
         executor_(std::move(executor)),
         paths_(std::move(paths)) {}
+
+  // A checkpoint is known by what it is compiled to, so by its first load.
+  std::uint64_t bytes(const std::string& name) override {
+    const auto manifest = artifact::read_manifest(paths_.at(name));
+    return manifest.ok() ? bytes_of(*manifest) : 0;
+  }
 
   Result<serve::LoadedModel> load(const std::string& name,
                                   const std::atomic<bool>& cancel) override {
@@ -72,7 +85,7 @@ class CommandLineModels : public serve::ModelProvider {
     ANEMONE_ASSIGN_OR_RETURN(const auto placed,
                              place_model(*out.model, options_.requires_ane, context_));
     if (placed) out.placement = placed->totals();
-    for (const artifact::FileEntry& file : out.model->manifest().files) out.bytes += file.bytes;
+    out.bytes = bytes_of(out.model->manifest());
     return out;
   }
 
@@ -98,10 +111,13 @@ Result<std::unique_ptr<serve::ModelPool>> make_model_pool(
   if (!options.keep_alive.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(pool.keep_alive, parse_duration(options.keep_alive, "--keep-alive"));
   }
+  if (!options.models_memory.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(pool.max_bytes, parse_size(options.models_memory, "--models-memory"));
+  }
   std::map<std::string, std::string> paths;
   const std::size_t at_start = options.models_at_start();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i >= at_start) {
+    if (i >= at_start || pool.max_bytes > 0) {
       ANEMONE_ASSIGN_OR_RETURN(const NamedModel found, find_model(options.models[i]));
     }
     paths.emplace(names[i].front(), options.models[i]);
@@ -109,6 +125,11 @@ Result<std::unique_ptr<serve::ModelPool>> make_model_pool(
   ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor(context.executor()));
   auto provider = std::make_unique<CommandLineModels>(options, speculation, context,
                                                       std::move(executor), std::move(paths));
+  for (const std::vector<std::string>& of_model : names)
+    if (const std::uint64_t bytes = provider->bytes(of_model.front());
+        pool.max_bytes > 0 && bytes > pool.max_bytes)
+      return invalid_argument("[--models-memory] expected at least the {} of {}, got {}",
+                              format_bytes(bytes), of_model.front(), options.models_memory);
   return serve::ModelPool::create(std::move(names), std::move(provider), std::move(pool));
 }
 

@@ -99,8 +99,10 @@ Result<std::unique_ptr<ModelPool>> ModelPool::create(std::vector<std::vector<std
 ModelPool::ModelPool(std::vector<std::vector<std::string>> names,
                      std::unique_ptr<ModelProvider> provider, ModelPoolOptions options)
     : provider_(std::move(provider)), options_(std::move(options)), entries_(names.size()) {
-  for (std::size_t i = 0; i < names.size(); ++i)
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    entries_[i].bytes = provider_->bytes(names[i].front());
     entries_[i].names = entries_[i].served.names = std::move(names[i]);
+  }
 }
 
 ModelPool::~ModelPool() {
@@ -108,7 +110,7 @@ ModelPool::~ModelPool() {
 }
 
 Status ModelPool::load_first() {
-  for (std::size_t i = 0; i < most_loaded(); ++i) {
+  for (std::size_t i = 0; i < entries_.size() && has_room_for(i); ++i) {
     const auto start = Clock::now();
     ANEMONE_ASSIGN_OR_RETURN(LoadedModel loaded,
                              provider_->load(entries_[i].names.front(), cancel_));
@@ -121,6 +123,7 @@ Status ModelPool::load_first() {
 void ModelPool::set_loaded(std::size_t model, LoadedModel loaded, double seconds) {
   Entry& entry = entries_[model];
   static_cast<LoadedModel&>(entry.served) = std::move(loaded);
+  entry.bytes = entry.served.bytes;
   entry.state = ModelState::kLoaded;
   entry.asked = entry.used = options_.now();
   ++entry.loads;

@@ -3,10 +3,11 @@
 //
 // A request takes a lease on its model and gives it back when its answer has ended. A model that is
 // not loaded is loaded first; loads come one after the other, in the order in which requests asked
-// for them, and requests of one model share its load. Where no more models may be loaded, the model
-// without a lease that was not used for longest makes room. If all have leases, the one that was
-// not asked for for longest gives out no more of them, so that it makes room once its requests have
-// ended: steady requests of one model cannot keep the others out.
+// for them, and requests of one model share its load. Where no more models may be loaded, or their
+// files would have more bytes together than is allowed, the model without a lease that was not used
+// for longest makes room. If all have leases, the one that was not asked for for longest gives out
+// no more of them, so that it makes room once its requests have ended: steady requests of one model
+// cannot keep the others out.
 #pragma once
 
 #include <anemone/status.h>
@@ -40,6 +41,9 @@ using ModelLease = std::shared_ptr<const ServedModel>;
 struct ModelPoolOptions {
   using Clock = std::chrono::steady_clock;
   std::size_t max_loaded = 0;  // at a time; 0: all
+  // Of the files of all models that are loaded; 0: no bound. A model that is larger is loaded
+  // alone.
+  std::uint64_t max_bytes = 0;
   // A model without requests for this long is unloaded; none: it stays.
   std::optional<std::chrono::milliseconds> keep_alive = std::nullopt;
   std::size_t queue = 64;  // requests that may wait for models
@@ -79,8 +83,8 @@ class ModelPool {
   ModelPool(const ModelPool&) = delete;
   ModelPool& operator=(const ModelPool&) = delete;
 
-  // Loads the first models on this thread, as many as may be loaded; before start(). The first
-  // error ends it.
+  // Loads the first models on this thread, up to the first one for which there is no room; before
+  // start(). The first error ends it.
   Status load_first();
 
   struct Hooks {
@@ -135,7 +139,8 @@ class ModelPool {
   using Waits = std::list<Wait>;
   struct Entry {
     std::vector<std::string> names;
-    ServedModel served;  // its model is null while it is not loaded
+    ServedModel served;       // its model is null while it is not loaded
+    std::uint64_t bytes = 0;  // of its files: as the provider said, or as the last load did
     ModelState state = ModelState::kUnloaded;
     Status failure;
     std::size_t leases = 0;
@@ -162,8 +167,13 @@ class ModelPool {
   ModelLease activate(std::shared_ptr<Lease> lease, bool is_use);
   ModelLease take(std::size_t model, bool is_use);
   bool gives_leases(std::size_t model) const;
+  static bool is_in_memory(const Entry& entry);
   std::size_t loaded() const;
   std::size_t most_loaded() const;
+  std::uint64_t loaded_bytes() const;
+  bool has_room_for(std::size_t model) const;
+  // Whether a model turned out to be larger than was known when it was loaded.
+  bool is_over_bound() const;
   // A wait of a model that is not loaded; the end: none.
   Waits::iterator first_to_load();
   struct Unload {

@@ -27,7 +27,7 @@ void ModelPool::run_loads() {
       continue;
     }
     const auto wait = first_to_load();
-    if (wait != waits_.end() && loaded() < most_loaded()) {
+    if (wait != waits_.end() && has_room_for(wait->model)) {
       load(lock, wait->model);
       continue;
     }
@@ -51,7 +51,8 @@ void ModelPool::end_cancelled() {
 // Whoever needs room next must get it: the victim gives out no leases, even where it has none left
 // and others wait for it.
 void ModelPool::choose_victim() {
-  if (first_to_load() == waits_.end() || loaded() < most_loaded()) {
+  const auto next = first_to_load();
+  if ((next == waits_.end() || has_room_for(next->model)) && !is_over_bound()) {
     victim_.reset();
     return;
   }
@@ -85,10 +86,29 @@ bool ModelPool::gives_leases(std::size_t model) const {
   return victim_ != model && entries_[model].unloads.empty();
 }
 
+bool ModelPool::is_in_memory(const Entry& entry) {
+  return entry.state != ModelState::kUnloaded && entry.state != ModelState::kFailed;
+}
+
 std::size_t ModelPool::loaded() const {
-  return static_cast<std::size_t>(std::ranges::count_if(entries_, [](const Entry& entry) {
-    return entry.state != ModelState::kUnloaded && entry.state != ModelState::kFailed;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(entries_, is_in_memory));
+}
+
+std::uint64_t ModelPool::loaded_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : entries_)
+    if (is_in_memory(entry)) bytes += entry.bytes;
+  return bytes;
+}
+
+bool ModelPool::has_room_for(std::size_t model) const {
+  if (loaded() == 0) return true;
+  if (loaded() >= most_loaded()) return false;
+  return options_.max_bytes == 0 || loaded_bytes() + entries_[model].bytes <= options_.max_bytes;
+}
+
+bool ModelPool::is_over_bound() const {
+  return options_.max_bytes != 0 && loaded() > 1 && loaded_bytes() > options_.max_bytes;
 }
 
 std::size_t ModelPool::most_loaded() const {

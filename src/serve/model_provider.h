@@ -27,6 +27,12 @@ struct LoadedModel {
 class ModelProvider {
  public:
   virtual ~ModelProvider() = default;
+  // The bytes of the model's files, where they are known before it is loaded; else 0. On any
+  // thread.
+  virtual std::uint64_t bytes(const std::string& name) {
+    static_cast<void>(name);
+    return 0;
+  }
   // Loads the model of this name, the first of its names in the pool. One call at a time, on any
   // thread, which may take as long as it needs; it ends soon, with kCancelled, once `cancel` is
   // set. Whoever calls it again after an error tries again.

@@ -404,6 +404,8 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   refused(serve("--parallel 0"), 2, "--parallel");
   refused(serve("--temperature 3"), 2, "--temperature");
   refused(serve("--models-max 0"), 2, "--models-max");
+  refused(serve("--port 0 --models-memory 1kb"), 2, "[--models-memory] expected at least the");
+  refused(serve("--port 0 --models-memory much"), 2, "--models-memory");
   for (const char* time : {"soon", "5x", "-1", "400000h", "m"})
     refused(serve("--port 0 --keep-alive=" + std::string(time)), 2, "--keep-alive");
   refused(serve("/nonexistent --lazy --port 0"), 5, "/nonexistent");

@@ -28,6 +28,14 @@ class HeldModels : public ModelProvider {
  public:
   explicit HeldModels(engine::testing::ScriptOptions script = {}) : script_(std::move(script)) {}
 
+  std::uint64_t bytes(const std::string& name) override {
+    const std::lock_guard lock(mutex_);
+    const auto known = known_bytes_.find(name);
+    return known == known_bytes_.end() ? 0 : known->second;
+  }
+  // What bytes() says of a model; its files have 1000 bytes.
+  void know_bytes(const std::string& name, std::uint64_t bytes) { known_bytes_[name] = bytes; }
+
   Result<LoadedModel> load(const std::string& name, const std::atomic<bool>& cancel) override {
     std::unique_lock lock(mutex_);
     loads_ += name;
@@ -91,6 +99,7 @@ class HeldModels : public ModelProvider {
   std::condition_variable changed_;
   bool is_held_ = false;
   std::map<std::string, Status> failures_;
+  std::map<std::string, std::uint64_t> known_bytes_;
   std::string loads_;
   int running_ = 0;
   int most_ = 0;

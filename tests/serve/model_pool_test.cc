@@ -61,10 +61,12 @@ class Asker {
 
 class PoolOfThree : public ::testing::Test {
  protected:
-  std::unique_ptr<ModelPool> make(ModelPoolOptions options) {
+  std::unique_ptr<ModelPool> make(ModelPoolOptions options,
+                                  const std::map<std::string, std::uint64_t>& known_bytes = {}) {
     options.now = [this] { return ModelPool::Clock::time_point(now_.load()); };
     auto provider = std::make_unique<HeldModels>();
     provider_ = provider.get();
+    for (const auto& [name, bytes] : known_bytes) provider->know_bytes(name, bytes);
     auto pool = ModelPool::create({{"a", "alias"}, {"b"}, {"c"}}, std::move(provider), options);
     EXPECT_TRUE(pool.ok());
     (*pool)->start({[this](const engine::Model&) { ++forgotten_; },
@@ -168,6 +170,50 @@ TEST_F(PoolOfThree, TheModelThatWasNotUsedForLongestMakesRoom) {
   EXPECT_EQ(provider_->live(), 2);
   EXPECT_EQ(forgotten_, 1);
   EXPECT_NE(events().find("unloaded b to make room"), std::string::npos) << events();
+}
+
+TEST_F(PoolOfThree, TheFilesOfLoadedModelsHaveABoundTogether) {
+  // Models of 1000 bytes each, of which the pool knows only once it has loaded them.
+  for (const bool is_known : {true, false}) {
+    const std::map<std::string, std::uint64_t> sizes = {{"a", 1000}, {"b", 1000}, {"c", 1000}};
+    const auto pool =
+        make({.max_bytes = 2500}, is_known ? sizes : std::map<std::string, std::uint64_t>());
+    for (const std::size_t model : {0UL, 1UL, 2UL}) {
+      Asker asker(*pool, model);
+      ASSERT_EQ(asker.end(), Code::kOk);
+      pass(*pool, 1s);
+    }
+    EXPECT_TRUE(wait_for_state(*pool, 0, ModelState::kUnloaded)) << is_known;
+    EXPECT_EQ(pool->list()[1].state, ModelState::kLoaded);
+    EXPECT_EQ(pool->list()[2].state, ModelState::kLoaded);
+    // Now it knows, so that one makes room before the other comes.
+    Asker again(*pool, 0);
+    ASSERT_EQ(again.end(), Code::kOk);
+    EXPECT_EQ(provider_->live(), 2);
+    EXPECT_EQ(pool->list()[1].state, ModelState::kUnloaded);
+  }
+}
+
+TEST_F(PoolOfThree, AModelThatIsLargerThanTheBoundIsLoadedAlone) {
+  const auto pool = make({.max_bytes = 500});
+  Asker first(*pool, 0);
+  ASSERT_EQ(first.end(), Code::kOk);
+  Asker second(*pool, 1);
+  EXPECT_FALSE(second.has_ended(20ms)) << "there is no room beside a model in use";
+  first.give_back();
+  EXPECT_EQ(second.end(), Code::kOk);
+  EXPECT_EQ(provider_->live(), 1);
+}
+
+TEST_F(PoolOfThree, AtTheStartModelsAreLoadedWhileThereIsRoom) {
+  auto provider = std::make_unique<HeldModels>();
+  HeldModels& models = *provider;
+  for (const char* name : {"a", "b", "c"}) models.know_bytes(name, 1000);
+  ModelPoolOptions options;
+  options.max_bytes = 2000;
+  const auto pool = *ModelPool::create({{"a"}, {"b"}, {"c"}}, std::move(provider), options);
+  ASSERT_TRUE(pool->load_first().ok());
+  EXPECT_EQ(models.loads(), "ab");
 }
 
 TEST_F(PoolOfThree, ARequestGetsRoomThoughOthersComeForTheModelThatIsLoaded) {
