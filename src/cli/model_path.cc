@@ -211,4 +211,9 @@ Result<std::string> model_path(const std::string& model) {
   return std::move(found.path);
 }
 
+std::string served_name(const std::string& model) {
+  const std::string name = last_name(model);
+  return name.empty() ? model : name;
+}
+
 }  // namespace anemone::cli

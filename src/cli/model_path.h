@@ -25,4 +25,7 @@ struct NamedModel {
 Result<NamedModel> find_model(const std::string& model);
 Result<std::string> model_path(const std::string& model);
 
+// The name under which `serve` has MODEL where --alias gives none: the last part of its path.
+std::string served_name(const std::string& model);
+
 }  // namespace anemone::cli

@@ -21,15 +21,13 @@
 #include "cli/output_place.h"
 #include "cli/placement.h"
 #include "cli/run_meter.h"
+#include "cli/run_socket.h"
 #include "cli/token_ids.h"
 #include "engine/chat/conversation.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace anemone::cli {
 namespace {
-
-// A model that only continues a text does not know when to stop.
-constexpr std::int64_t kDefaultContinuation = 256;
 
 Result<std::shared_ptr<const engine::Model>> load_for_run(const RunOptions& options,
                                                           const Context& context, bool load_text,
@@ -116,11 +114,7 @@ Status run_ids(const RunOptions& options, const Context& context, RunMeter& mete
 Result<std::vector<std::int32_t>> tokens_of(const RunOptions& options, const engine::Model& model,
                                             const std::string& text, bool is_chat) {
   if (!is_chat) return model.tokenizer()->encode(text, {.add_special = true});
-  Json messages = Json::array();
-  if (!options.system.empty())
-    messages.push_back({{"role", "system"}, {"content", options.system}});
-  messages.push_back({{"role", "user"}, {"content", text}});
-  return engine::chat_prompt(model, messages);
+  return engine::chat_prompt(model, chat_messages(options, text));
 }
 
 Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model,
@@ -172,6 +166,10 @@ Status run(const RunOptions& options, const Context& context) {
     ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(options.model));
     ANEMONE_RETURN_IF_ERROR(check_output_files(files, {model}));
   }
+  if (!options.socket.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(const bool is_answered, run_on_server(options));
+    if (is_answered) return {};
+  }
   RunMeter meter(options.shows_profile, options.trace, options.warms_up);
   if (options.prompt_ids) {
     return run_ids(options, context, meter);
@@ -219,6 +217,7 @@ void add_run_command(CLI::App& app, Context& context) {
       "  anemone run base.anemone --raw \"Once upon a time\" --max-new 100 --temperature 0.8 "
       "--seed "
       "1\n"
+      "  anemone run model.anemone --socket lines.sock \"What is 17 + 25?\"  # of serve --socket\n"
       "  anemone run exact --prompt-ids \"1 2 3\" --max-new 0 --logits-out logits.safetensors");
   command->callback([options, &context] {
     context.action = [options, &context] { return run(*options, context); };

@@ -47,13 +47,23 @@ struct RunOptions {
   std::string trace;  // file
   bool warms_up = false;
   DraftFlags drafts;
+  std::string socket;  // of a server that may answer instead; empty: none
 };
+
+// A model that only continues a text does not know when to stop.
+inline constexpr std::int64_t kDefaultContinuation = 256;
 
 // All flags of `run`, into the options.
 void add_run_flags(CLI::App& command, RunOptions& options, Context& context);
 
 // The prompt as it is given, or what stdin holds where it is "-".
 Result<std::string> prompt_text(const std::string& prompt);
+
+// The conversation of one prompt: the system message, if there is one, and the text.
+Json chat_messages(const RunOptions& options, const std::string& text);
+
+// What the answer has to be; nullopt: any text. The errors are those of a file that cannot be read.
+Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& options);
 
 // What a command line asks for, over the defaults of the model. Sampling that was asked for without
 // a seed gets one of its own. `default_tokens` is the length where none was asked for.

@@ -98,6 +98,10 @@ void add_run_flags(CLI::App& command, RunOptions& options, Context& context) {
   add_check_hashes_flag(command, options.checks_hashes);
   add_require_ane_flag(command, options.requires_ane);
   add_draft_flags(command, options.drafts);
+  command.add_option(
+      "--socket", options.socket,
+      "Unix socket of anemone serve --socket: if it has the model, it answers PROMPT "
+      "and nothing is loaded here");
   command.add_option("--prompt-ids", options.prompt_ids,
                      "Token ids \"1 2 3\" or @FILE instead of a text; prints ids");
   command.add_option("--logits-out", options.logits_out,

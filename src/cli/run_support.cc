@@ -53,7 +53,16 @@ Result<std::string> text_or_file(const std::string& value) {
   return read_file(value.substr(1));
 }
 
-// nullopt: any text.
+}  // namespace
+
+Json chat_messages(const RunOptions& options, const std::string& text) {
+  Json messages = Json::array();
+  if (!options.system.empty())
+    messages.push_back({{"role", "system"}, {"content", options.system}});
+  messages.push_back({{"role", "user"}, {"content", text}});
+  return messages;
+}
+
 Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& options) {
   using Kind = engine::ResponseFormat::Kind;
   std::optional<engine::ResponseFormat> out;
@@ -70,8 +79,6 @@ Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& 
   }
   return out;
 }
-
-}  // namespace
 
 Result<std::string> prompt_text(const std::string& prompt) {
   if (prompt != "-") return prompt;

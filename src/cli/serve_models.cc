@@ -10,7 +10,6 @@
 #include "api/executors.h"
 #include "base/error.h"
 #include "base/escape.h"
-#include "base/path.h"
 #include "base/progress.h"
 #include "cli/model_folder.h"
 #include "cli/model_path.h"
@@ -19,11 +18,6 @@
 
 namespace anemone::cli {
 namespace {
-
-std::string name_of(const std::string& path) {
-  const std::string name = last_name(path);
-  return name.empty() ? path : name;
-}
 
 // The names of each model: a single model has all aliases, several models have one each.
 Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& options) {
@@ -34,7 +28,7 @@ Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& op
                             options.models.size(), options.aliases.size());
   for (std::size_t i = 0; i < options.models.size(); ++i) {
     if (options.aliases.empty())
-      names.push_back({name_of(options.models[i])});
+      names.push_back({served_name(options.models[i])});
     else if (options.models.size() == 1)
       names.push_back(options.aliases);
     else

@@ -39,13 +39,20 @@ class JsonlTest : public ::testing::Test {
     return answer(connection, line);
   }
   Connection connect() {
-    return Connection(*models_, engine_, {}, cancel_, [] {});
+    return Connection(
+        *models_, engine_, {}, cancel_, [] {},
+        [this](const Json& line) {
+          sent_.push_back(line);
+          return send_status_;
+        });
   }
 
   testing::StepGate gate_;
   std::unique_ptr<engine::testing::ScriptedModel> model_;
   std::unique_ptr<ModelPool> models_;
   std::atomic<bool> cancel_ = false;
+  std::vector<Json> sent_;  // the lines before an answer
+  Status send_status_;
   engine::Engine engine_{{}};
   engine::EngineThread turns_{engine_};
 };

@@ -77,6 +77,37 @@ TEST_F(JsonlTest, AnswersIdsTextsAndMessages) {
   EXPECT_EQ(answer(R"({"prompt_ids": [1], "max_new": 0})")["generated_ids"], Json::array());
 }
 
+TEST_F(JsonlTest, SendsTheTextAsItComes) {
+  const Json out = answer(R"({"prompt": "xy", "max_new": 5, "stream": true})");
+  EXPECT_EQ(out["text"], letters(2, 5));
+  std::string text;
+  for (const Json& line : sent_) {
+    EXPECT_EQ(line.size(), 1U) << line;
+    text += line["delta"].get<std::string>();
+  }
+  EXPECT_EQ(text, letters(2, 5));
+  sent_.clear();
+  for (const char* line : {R"({"prompt": "xy", "max_new": 5})",
+                           R"({"tokens": [5], "max_tokens": 5, "stream": true})"}) {
+    EXPECT_FALSE(answer(line).contains("error"));
+    EXPECT_TRUE(sent_.empty()) << line;
+  }
+  send_status_ = Status(Code::kIo, "nobody reads");
+  EXPECT_EQ(answer(R"({"prompt": "xy", "max_new": 50, "stream": true})")["error"], "nobody reads");
+}
+
+TEST_F(JsonlTest, DescribesAModel) {
+  const Json out = answer(R"({"describe": "tiny"})");
+  EXPECT_EQ(out, Json({{"ok", true},
+                       {"model", "tiny"},
+                       {"context", testing::kTestContext},
+                       {"has_tokenizer", true},
+                       {"has_chat_template", true},
+                       {"labels_tokens", false}}));
+  EXPECT_EQ(answer(R"({"describe": ""})")["model"], "tiny") << "the only one";
+  EXPECT_EQ(answer(R"({"describe": "other"})")["ok"], false);
+}
+
 TEST_F(JsonlTest, AnswersTheFormWithTokens) {
   const Json out = answer(R"({"tokens": [5, 6, 7], "max_tokens": 2})");
   EXPECT_EQ(out["output"], Json::array({'d', 'e'}));
@@ -127,6 +158,9 @@ TEST_F(JsonlTest, SaysWhatIsWrongWithALine) {
                            R"({"prompt": "x", "stop": 1})",
                            R"({"prompt": "x", "stop_repeat_ngram": -1})",
                            R"({"prompt": "x", "reset": 1})",
+                           R"({"prompt": "x", "stream": 1})",
+                           R"({"describe": 1})",
+                           R"({"describe": "tiny", "prompt": "x"})",
                            R"({"prompt": "x", "model": "other"})",
                            "{\"prompt\": \"\xff\"}"}) {
     const Json out = answer(line);
@@ -159,9 +193,10 @@ TEST_F(JsonlTest, GivesTextsOfTheFormThatIsAskedFor) {
 TEST_F(JsonlTest, EndsWhenItIsTold) {
   // The step that waits at the gate ends when the flag is set.
   gate_.close();
-  Connection connection(*models_, engine_, {}, cancel_, [&] {
+  const auto look = [&] {
     if (cancel_.exchange(true)) gate_.permit(1);
-  });
+  };
+  Connection connection(*models_, engine_, {}, cancel_, look, nullptr);
   const Json out = answer(connection, R"({"prompt": "x", "max_new": 300})");
   EXPECT_EQ(out["ok"], false);
   EXPECT_LT(model_->runs(), 5);

@@ -46,7 +46,8 @@ Json answer_of(const Request& request, const engine::GenerateResult& result,
           {"text", result.text},
           {"finish_reason", engine::finish_reason_name(result.finish)},
           {"timing",
-           {{"prefill_tokens", prefill_tokens},
+           {{"prompt_tokens", timing.prompt_tokens},
+            {"prefill_tokens", prefill_tokens},
             {"prefill_s", timing.prefill_s},
             {"decode_tokens", timing.decode_steps + timing.accepted_tokens},
             {"decode_s", timing.decode_s},
@@ -85,10 +86,11 @@ Json Connection::answer(std::string_view line) {
 
 Result<engine::GenerateResult> Connection::generate(
     const std::shared_ptr<const engine::Model>& model, std::vector<std::int32_t> prompt,
-    engine::GenerateOptions options) {
+    engine::GenerateOptions options, bool is_streamed) {
   struct End {
     std::mutex mutex;
     std::condition_variable came;
+    std::string unsent;  // text that came and was not sent yet
     std::optional<Result<engine::GenerateResult>> result;
   };
   // The engine holds it, too: it ends the text even when this thread throws.
@@ -100,6 +102,16 @@ Result<engine::GenerateResult> Connection::generate(
     ~AtTheEnd() { flag = true; }
   } set_at_the_end{*cancel};
   options.cancel = cancel.get();
+  // The thread of the engine must not wait for a client that reads slowly.
+  if (is_streamed)
+    options.on_piece = [end](const engine::TextPiece& piece) {
+      {
+        const std::lock_guard lock(end->mutex);
+        end->unsent += piece.text;
+      }
+      end->came.notify_one();
+      return Status();
+    };
   engine::Request request;
   request.model = model;
   request.cancel = cancel;
@@ -113,25 +125,51 @@ Result<engine::GenerateResult> Connection::generate(
        }});
   ANEMONE_RETURN_IF_ERROR(engine_.submit(std::move(request)));
   std::unique_lock lock(end->mutex);
-  while (!end->came.wait_for(lock, kLookAgain, [&] { return end->result.has_value(); })) {
+  while (true) {
+    end->came.wait_for(lock, kLookAgain, [&] { return end->result || !end->unsent.empty(); });
+    if (!end->unsent.empty()) {
+      const std::string text = std::exchange(end->unsent, "");
+      lock.unlock();
+      ANEMONE_RETURN_IF_ERROR(send_({{"delta", text}}));
+      lock.lock();
+    } else if (end->result) {
+      return *std::move(end->result);
+    }
     look_();
     if (cancel_) *cancel = true;
   }
-  return *std::move(end->result);
+}
+
+Result<ModelLease> Connection::lease(std::size_t model) {
+  return models_.lease(model, [&] {
+    look_();
+    return cancel_.load();
+  });
+}
+
+Result<Json> Connection::describe(std::string_view name) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, models_.find(name));
+  ANEMONE_ASSIGN_OR_RETURN(const ModelLease served, lease(index));
+  const engine::Model& model = *served->model;
+  return Json{{"ok", true},
+              {"model", served->names.front()},
+              {"context", model.context()},
+              {"has_tokenizer", model.tokenizer() != nullptr},
+              {"has_chat_template", model.has_chat_template()},
+              {"labels_tokens", model.manifest().classifies()}};
 }
 
 Result<Json> Connection::run(std::string_view line) {
   WorkBudget budget("request", budget_, &cancel_);
   ANEMONE_ASSIGN_OR_RETURN(Request request, parse_request(line, &budget));
+  if (const auto* asked = std::get_if<Request::Describe>(&request.prompt))
+    return describe(asked->model);
   std::size_t index = 0;
   if (!request.model.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(index, models_.find(request.model));
   }
   // Until the answer is there.
-  ANEMONE_ASSIGN_OR_RETURN(const ModelLease served, models_.lease(index, [&] {
-    look_();
-    return cancel_.load();
-  }));
+  ANEMONE_ASSIGN_OR_RETURN(const ModelLease served, lease(index));
   const engine::Model& model = *served->model;
   ANEMONE_ASSIGN_OR_RETURN(const auto given, prompt_ids(request, model, budget));
   ANEMONE_RETURN_IF_ERROR(budget.check());
@@ -141,7 +179,8 @@ Result<Json> Connection::run(std::string_view line) {
   if (request.has_reset) text.clear();
   std::vector<std::int32_t> prompt = text;
   prompt.insert(prompt.end(), given.begin(), given.end());
-  ANEMONE_ASSIGN_OR_RETURN(const auto result, generate(served->model, prompt, std::move(options)));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto result, generate(served->model, prompt, std::move(options), request.is_streamed));
   if (result.finish == engine::FinishReason::kCancelled)
     return cancelled("[request] was cancelled before its answer was complete");
   text = std::move(prompt);

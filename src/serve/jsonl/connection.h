@@ -4,13 +4,18 @@
 //   {"prompt_ids": [...]} or {"prompt": "..."} or {"messages": [...]}, and
 //   "max_new", "temperature", "top_k", "top_p", "min_p", "rep_penalty", "seed", "stop",
 //   "stop_repeat_ngram", "ignore_eos", "model", "profile" (taken, without effect), and
-//   "reset": false adds the prompt to the text so far instead of starting anew
-//   -> {"ok": true, "generated_ids", "text", "finish_reason", "timing": {"prefill_tokens",
-//       "prefill_s", "decode_tokens", "decode_s", "decode_tok_s"}, "cache_seq_len"}
+//   "reset": false adds the prompt to the text so far instead of starting anew;
+//   "stream": true has lines {"delta": "..."} with the text as it comes before the answer
+//   -> {"ok": true, "generated_ids", "text", "finish_reason", "timing": {"prompt_tokens",
+//       "prefill_tokens" (of them those that were not cached), "prefill_s", "decode_tokens",
+//       "decode_s", "decode_tok_s"}, "cache_seq_len"}
 //   -> {"ok": false, "error"}
 //
 //   {"tokens": [...], "max_tokens"}
 //   -> {"output", "prefill_tps", "decode_tps", "prompt_tokens", "gen_tokens"}
+//
+//   {"describe": "name of a model"}
+//   -> {"ok": true, "model", "context", "has_tokenizer", "has_chat_template", "labels_tokens"}
 #pragma once
 
 #include <anemone/status.h>
@@ -44,18 +49,22 @@ Json error_answer(const Status& status);
 // One client, and the text that it has of each model that it uses. Single-thread.
 class Connection {
  public:
+  // Sends a line before the answer; an error of it ends the request.
+  using Send = std::function<Status(const Json&)>;
+
   // Models and engine outlive the connection; another thread runs the engine's turns. Preparation
   // and generation poll `cancel`; while a model is loaded and while a text is made, `look` is
-  // called again and again, which may set it. `budget` is that of one request, for all that is done
-  // before its prompt is read.
+  // called again and again, which may set it. `send` is called on the thread of answer(). `budget`
+  // is that of one request, for all that is done before its prompt is read.
   Connection(ModelPool& models, engine::Engine& engine, engine::RequestDefaults defaults,
-             const std::atomic<bool>& cancel, std::function<void()> look,
+             const std::atomic<bool>& cancel, std::function<void()> look, Send send,
              const WorkBudget::Limits& budget = {})
       : models_(models),
         engine_(engine),
         defaults_(defaults),
         cancel_(cancel),
         look_(std::move(look)),
+        send_(std::move(send)),
         budget_(budget) {}
 
   // The answer to one line; what is wrong with it is in the answer.
@@ -63,16 +72,20 @@ class Connection {
 
  private:
   Result<Json> run(std::string_view line);
-  // Has the engine make a text, and waits for its end.
+  // Loads the model, if it is not loaded.
+  Result<ModelLease> lease(std::size_t model);
+  Result<Json> describe(std::string_view name);
+  // Has the engine make a text, sends it as it comes if that is wanted, and waits for its end.
   Result<engine::GenerateResult> generate(const std::shared_ptr<const engine::Model>& model,
                                           std::vector<std::int32_t> prompt,
-                                          engine::GenerateOptions options);
+                                          engine::GenerateOptions options, bool is_streamed);
 
   ModelPool& models_;
   engine::Engine& engine_;
   const engine::RequestDefaults defaults_;
   const std::atomic<bool>& cancel_;
   std::function<void()> look_;
+  const Send send_;
   const WorkBudget::Limits budget_;
   // The tokens of each model's text, by the index of the model, without the last one that it gave,
   // which has not run.

@@ -129,7 +129,7 @@ Status answer_channel(LineChannel& channel, ModelPool& models, engine::Engine& e
       [&] {
         if (channel.is_stopped() || channel.is_peer_gone()) cancel = true;
       },
-      options.budget);
+      [&](const Json& part) { return channel.write_line(dump_json(part)); }, options.budget);
   std::string line;
   while (true) {
     ANEMONE_ASSIGN_OR_RETURN(const LineChannel::Outcome outcome, channel.read_line(line));

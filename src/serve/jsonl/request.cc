@@ -20,11 +20,14 @@ void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
   const bool has_ids = fields.member("prompt_ids") != nullptr;
   const bool has_text = fields.member("prompt") != nullptr;
   const bool has_messages = fields.member("messages") != nullptr;
+  const bool has_describe = fields.member("describe") != nullptr;
   request.is_token_form = fields.member("tokens") != nullptr;
-  if (has_ids + has_text + has_messages + request.is_token_form != 1)
-    return fields.fail(
-        invalid_argument("[request] expected one of prompt_ids, prompt, messages and tokens"));
-  if (has_text) {
+  if (has_ids + has_text + has_messages + has_describe + request.is_token_form != 1)
+    return fields.fail(invalid_argument(
+        "[request] expected one of prompt_ids, prompt, messages, tokens and describe"));
+  if (has_describe) {
+    request.prompt = Request::Describe{fields.string("describe").value_or("")};
+  } else if (has_text) {
     request.prompt = Request::Text{fields.string("prompt").value_or("")};
   } else if (has_messages) {
     auto messages = openai::read_messages(fields.member("messages"), budget);
@@ -61,6 +64,7 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   out.format = openai::read_response_format(fields);
   out.has_reset = fields.boolean("reset").value_or(true);
+  out.is_streamed = fields.boolean("stream").value_or(false) && !out.is_token_form;
   ANEMONE_RETURN_IF_ERROR(fields.status());
   return out;
 }

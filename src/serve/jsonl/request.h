@@ -35,9 +35,14 @@ struct Request : engine::TextRequest {
     ~Messages() { release_json(messages); }
     Json messages;
   };
-  std::variant<Ids, Text, Messages> prompt;
+  // Asks what a model is, and for no text.
+  struct Describe {
+    std::string model;
+  };
+  std::variant<Ids, Text, Messages, Describe> prompt;
   std::string model;  // empty: the first
   bool has_reset = true;
+  bool is_streamed = false;
   bool is_token_form = false;  // {"tokens", "max_tokens"}, which has an answer of its own
 };
 
