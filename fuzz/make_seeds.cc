@@ -20,7 +20,8 @@ namespace {
 using namespace anemone;
 namespace fs = std::filesystem;
 
-// No constant is large enough for a weight file.
+// A package without a weight file: each constant has fewer than ten elements, so that the writer
+// puts it into model.mlmodel.
 constexpr std::string_view kSmall = R"(program(1.0)
 {
     func main<ios18>(tensor<fp16, [1, 4]> x, state<tensor<fp16, [1, 4]>> cache) {
@@ -34,6 +35,9 @@ constexpr std::string_view kSmall = R"(program(1.0)
     } -> (y);
 })";
 
+// The constants w, d and q have ten elements or more, so that the writer puts them into weight.bin:
+// one blob each of fp16, int8 and packed int4. No operation uses d and q. b is too small for a
+// blob.
 constexpr std::string_view kWeights = R"(program(1.0)
 {
     func main<ios18>(tensor<fp16, [1, 4]> x) {
@@ -57,7 +61,8 @@ void write(const fs::path& path, std::string_view content) {
   std::printf("%s: %zu bytes\n", path.c_str(), content.size());
 }
 
-std::string written_package(const std::string& path, ir::Program program) {
+// Writes a package and gives the path of its data, with a slash at the end.
+std::string write_package(const std::string& path, ir::Program program) {
   mlpackage::Model model;
   model.program = std::move(program);
   for (const auto& function : model.program.functions()) {
@@ -69,10 +74,10 @@ std::string written_package(const std::string& path, ir::Program program) {
   return path + "/Data/com.apple.CoreML/";
 }
 
-std::string written_package(const std::string& path, std::string_view mil) {
+std::string write_package(const std::string& path, std::string_view mil) {
   auto program = ir::parse(mil, "seed");
   ANEMONE_CHECK(program.ok());
-  return written_package(path, std::move(*program));
+  return write_package(path, std::move(*program));
 }
 
 std::string must_read(const std::string& path) {
@@ -81,6 +86,7 @@ std::string must_read(const std::string& path) {
   return std::move(*content);
 }
 
+// One input of several parts, as fuzz::split_parts() reads it.
 std::string joined(const std::vector<std::pair<std::string, std::string>>& parts) {
   std::string out;
   for (const auto& [name, content] : parts)
@@ -95,10 +101,10 @@ int main(int argc, char** argv) {
   const fs::path out = argv[1];
   const fuzz::ScratchFolder scratch({});
 
-  const std::string small = written_package(scratch.path() + "/small.mlpackage", kSmall);
+  const std::string small = write_package(scratch.path() + "/small.mlpackage", kSmall);
   write(out / "mlmodel" / "small.mlmodel", must_read(small + "model.mlmodel"));
   const std::string package = scratch.path() + "/weights.mlpackage";
-  const std::string data = written_package(package, kWeights);
+  const std::string data = write_package(package, kWeights);
   const std::string blob = must_read(data + "weights/weight.bin");
   write(out / "weight_blob" / "three.bin", blob);
   write(out / "package" / "weights.parts",
@@ -107,7 +113,9 @@ int main(int argc, char** argv) {
                 {"Data/com.apple.CoreML/model.mlmodel", must_read(data + "model.mlmodel")}}));
   for (auto& [name, program] : fuzz::value_programs()) {
     const std::string path = scratch.path() + "/" + name + ".mlpackage";
-    const std::string at = written_package(path, std::move(program));
+    const std::string at = write_package(path, std::move(program));
+    // "values" are the elements of the inputs, as package.cc reads them: 1, 0, 2, 3, 0 and two
+    // hostile ones.
     write(out / "package" / (name + ".parts"),
           joined({{"values", "\x09\x08\x0a\x0b\x20\xc0\xff"},
                   {"Manifest.json", must_read(path + "/Manifest.json")},
@@ -123,7 +131,7 @@ int main(int argc, char** argv) {
   ANEMONE_CHECK(checkpoint::write_safetensors(file, tensors, {{"format", "pt"}}).ok());
   write(out / "safetensors" / "three.safetensors", must_read(file));
   write(out / "gguf" / "tiny.gguf", anemone::testing::tiny_gguf());
-  // The tokenizer and two rows of every type.
+  // A tokenizer, and a tensor of two rows of every block type.
   anemone::testing::GgufBuilder types;
   types.text("tokenizer.ggml.model", "llama")
       .texts("tokenizer.ggml.tokens", {"<unk>", "\u2581", "a", "\u2581a", "<0x41>"})
@@ -150,6 +158,8 @@ int main(int argc, char** argv) {
         joined({{"config.json",
                  R"({"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}})"},
                 {"model.safetensors", must_read(file)}}));
+  // Put together by hand, because no DType is F8_E4M3: the length of the header in 8 bytes (it is
+  // below 256), the header and the data.
   const std::string header =
       R"({"w":{"dtype":"F8_E4M3","shape":[2,4],"data_offsets":[0,8]},)"
       R"("w_scale_inv":{"dtype":"F32","shape":[1,2],"data_offsets":[8,16]}})";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever opens as an ONNX graph can be walked, and every matrix that is found can be read. The
-// decoder is looked for in the graph and by the names of its tensors; the settings for the latter
-// are those of the seed that has such names.
+// Whatever opens as an ONNX graph can be walked, and the first and the last row of every matrix
+// that is found can be read. The decoder is searched for in two ways: by the form of the graph, and
+// by the names of its tensors. The second way needs the settings of the model; here they are those
+// of fuzz/corpus/onnx/named.onnx.
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/onnx/decoder_graph.h"

@@ -16,16 +16,18 @@ using ir::Opset;
 using ir::Type;
 using ir::Value;
 
+// A program with one function, whose inputs decide what its operations count and place.
 struct Seed {
   explicit Seed(Opset opset) : b(program, ops::op_registry(), "main", opset) {}
 
-  Value* numbers(const char* name, Shape shape) {
+  Value* ints(const char* name, Shape shape) {
     return b.input(name, Type::tensor(DType::kInt32, std::move(shape)));
   }
   Value* floats(const char* name, Shape shape) {
     return b.input(name, Type::tensor(DType::kFp32, std::move(shape)));
   }
-  // Sums whose types the program declares: an operation may not give others in a run.
+  // The value with a shape that the program declares, where the type rule leaves it open. A run in
+  // which the operation gives another one has to be refused.
   Value* declared(Value* value, Shape shape) {
     ANEMONE_CHECK(b.status().ok());
     value->type.shape = std::move(shape);
@@ -45,9 +47,9 @@ struct Seed {
 ir::Program slices() {
   Seed s(Opset::kIOS18);
   Value* x = s.floats("x", {4, 6});
-  Value* begin = s.numbers("begin", {2});
-  Value* end = s.numbers("end", {2});
-  Value* lengths = s.numbers("lengths", {4});
+  Value* begin = s.ints("begin", {2});
+  Value* end = s.ints("end", {2});
+  Value* lengths = s.ints("lengths", {4});
   Value* update = s.floats("update", {2, 3});
   Value* reversed = s.b.op("reverse_sequence", {{"x", x},
                                                 {"lengths", lengths},
@@ -65,9 +67,9 @@ ir::Program slices() {
 ir::Program indices() {
   Seed s(Opset::kIOS18);
   Value* x = s.floats("x", {4, 6});
-  Value* at = s.numbers("at", {3});
-  Value* points = s.numbers("points", {2, 2});
-  Value* along = s.numbers("along", {4, 2});
+  Value* at = s.ints("at", {3});
+  Value* points = s.ints("points", {2, 2});
+  Value* along = s.ints("along", {4, 2});
   Value* updates = s.floats("updates", {3, 6});
   const auto gather = [&](const char* op, Value* places, bool is_checked) {
     std::vector<Builder::Input> inputs = {{"x", x}, {"indices", places}};
@@ -92,8 +94,8 @@ ir::Program indices() {
 ir::Program sizes() {
   Seed s(Opset::kIOS18);
   Value* x = s.floats("x", {2, 3});
-  Value* n = s.numbers("n", {2});
-  Value* one = s.numbers("one", {1});
+  Value* n = s.ints("n", {2});
+  Value* one = s.ints("one", {1});
   Value* count = s.b.op("squeeze", {{"x", one}, {"axes", Literal::int32s({0})}});
   Value* filled =
       s.b.op("fill", {{"shape", n}, {"value", Literal::number(1, DType::kFp32)}}, "filled");
@@ -112,15 +114,15 @@ ir::Program sizes() {
 }
 
 ir::Program pictures() {
-  Seed s(Opset::kIOS17);
+  Seed s(Opset::kIOS17);  // the first opset with box_indices
   Value* x = s.floats("x", {2, 1, 4, 5});
   Value* boxes = s.floats("boxes", {3, 4});
-  Value* of = s.numbers("of", {3});
+  Value* box_indices = s.ints("of", {3});
   Value* at = s.floats("at", {2, 3, 3, 2});
   Value* matrix = s.floats("matrix", {2, 6});
   Value* cut = s.b.op("crop_resize", {{"x", x},
                                       {"boxes", boxes},
-                                      {"box_indices", of},
+                                      {"box_indices", box_indices},
                                       {"target_height", Literal::int32(2)},
                                       {"target_width", Literal::int32(3)}});
   Value* sampled =
@@ -148,8 +150,8 @@ ir::Program lists() {
   Seed s(Opset::kIOS18);
   Value* x = s.floats("x", {2});
   Value* more = s.floats("more", {3, 2});
-  Value* at = s.numbers("at", {1});
-  Value* places = s.numbers("places", {3});
+  Value* at = s.ints("at", {1});
+  Value* places = s.ints("places", {3});
   Value* index = s.b.op("squeeze", {{"x", at}, {"axes", Literal::int32s({0})}});
   Value* list = s.b.op("make_list",
                        {{"init_length", Literal::int32(3)},

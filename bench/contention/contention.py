@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of decoding when another program takes one core.
+"""How much of its decoding speed the engine keeps while another program computes on one core.
 
     contention.py MODEL_DIR [--anemone FILE] [--rounds 5] [--steps 64] [--busy 1]
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Error model of the whole project. Anything that a user, a file, the network or the operating
 // system can cause is returned as a Status or Result<T>; a broken invariant of ours stops the
-// program (ANEMONE_CHECK in base/check.h). Nothing here throws. All types are thread-compatible
-// values.
+// program (ANEMONE_CHECK in base/check.h). Nothing here throws, except Result::value() of an error,
+// which is a bug of the caller. All types are thread-compatible values.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace anemone {
 
-// What went wrong, in groups: input, data, resource, device, ours. The process exit code and the
-// HTTP status derive from the code alone (exit_code below; serve has the HTTP table).
+// What went wrong. The process exit code and the HTTP status derive from the code alone
+// (exit_code() below; serve has the HTTP table).
 enum class Code {
   kOk = 0,
   kCheckFailed,      // a check that was asked for did not hold
@@ -23,12 +23,12 @@ enum class Code {
   kNotFound,         // a named thing that a file does not hold
   kCorrupt,          // a file that contradicts itself or its format
   kVersionMismatch,  // a format version that this build does not read
-  kOutOfMemory,
-  kIo,  // open, read, write, rename, disk space
-  kBusy,
-  kCancelled,
-  kDevice,
-  kInternal,
+  kOutOfMemory,      // memory ran out, or a limit of it
+  kIo,               // open, read, write, rename, disk space
+  kBusy,             // a full queue, or something that another process uses
+  kCancelled,        // the user, the caller or the client of a server gave the work up
+  kDevice,           // Core ML or the Neural Engine refused or failed
+  kInternal,         // a bug of anemone
 };
 
 // Stable snake_case name, as printed in --json errors: "corrupt", "invalid_argument", ...
@@ -57,8 +57,8 @@ class [[nodiscard]] Status {
   Code code() const { return payload_ ? payload_->code : Code::kOk; }
   const std::string& message() const;
 
-  // The same error with one more frame of place at the end: "message (frame)". Callers add where
-  // they were; they do not rewrite what the callee said. An ok status stays as it is.
+  // The same error with `frame`, the place of the caller, at the end: "message (frame)". A caller
+  // adds where it was and does not rewrite what the callee said. An ok status stays as it is.
   Status with(std::string_view frame) const;
 
  private:

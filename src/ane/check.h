@@ -14,9 +14,13 @@
 namespace anemone::ane {
 
 struct CheckOptions {
-  const Chip* chip = nullptr;              // nullptr: the laws of all chips
-  const Measurements* measured = nullptr;  // nullptr: none
-  int target_version = 0;                  // of parse_target(); 0: any system
+  const Chip* chip = nullptr;  // only laws that are known for this chip; nullptr: all laws
+  // What a Mac measured with the packages of `anemone probe`, which decides over the laws;
+  // nullptr: nothing.
+  const Measurements* measured = nullptr;
+  // The specification version that the oldest system reads which is to load the package
+  // (parse_target()); 0: any system.
+  int target_version = 0;
 };
 
 // All places where a package breaks a law that holds for the chip, the most severe first, then in
@@ -31,8 +35,9 @@ struct CheckedPackage {
   std::vector<PlacedFunction> functions;
 };
 
-// The same of a model, read or about to be written, whose functions are described. `layers` that it
-// has, whole or in part; 0: not known.
+// Checks a package that was read or is about to be written, and predicts the device of each
+// operation of its functions. `layers` is how many layers of the language model it holds, whole or
+// in part, for the laws about too many layers; 0: not known.
 CheckedPackage check_package(std::string name, const mlpackage::Model& model, std::int64_t layers,
                              const CheckOptions& options = {});
 

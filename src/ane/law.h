@@ -22,7 +22,7 @@ namespace anemone::ane {
 enum class Severity {
   kRefused,    // seen: the chip or Core ML refuses it, crashes or computes wrong numbers
   kSlow,       // it runs, but slower: more memory traffic, loads, or operations on the CPU
-  kContested,  // sources disagree, or nobody measured this form
+  kContested,  // sources disagree, or nobody measured it
   kNote,       // a convention that later reports go beyond: good to know, no reason for a change
   kFact,       // no package breaks it: what a runtime, or whoever measures, has to know
 };
@@ -61,7 +61,7 @@ struct FlexibleInput {
 struct Package {
   const ir::Program& program;
   std::vector<FlexibleInput> ranges = {};
-  std::int64_t layers = 0;  // of a model, whole or in part; 0: not known
+  std::int64_t layers = 0;  // of a language model that it holds, whole or in part; 0: not known
   // Inputs that take one shape of a list; the program's types have the default shape.
   std::vector<FlexibleInput> lists = {};
   // The specification versions that the package needs, and that the oldest system reads which is to
@@ -106,7 +106,7 @@ struct Hint {
   std::string_view text = {};
 };
 std::string_view hint_name(Hint::Kind kind);  // "option", "omit", "form", "rewrite", "nothing"
-// The hint as a clause: "compile with --quant lut4". `mark` stands before and behind what is typed.
+// The hint as a clause: "compile with --quant lut4". `mark` stands before and after what is typed.
 std::string hint_text(const Hint& hint, std::string_view mark = "");
 
 struct Law {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is so of the numbers that the chip computes, and of how weights are stored for it, whatever
+// Facts about the numbers that the chip computes, and about how weights are stored for it, whatever
 // a package holds: no package breaks these laws.
 #include "ane/law_tables.h"
 
@@ -28,9 +28,9 @@ constexpr Law kNumericLaws[] = {
                   {kMeasured, "coremltools#2821",
                    "coremltools' own norm is worse than one scaled by the largest element"},
                   {kDerived, "emilio", "x/128 with the epsilon as it was: 16,384 times the epsilon",
-                   true},
+                   kAgainst},
                   {kStated, "the reports",
-                   "layer_norm of x and -x together, or an l2 norm, do without", true}},
+                   "layer_norm of x and -x together, or an l2 norm, do without", kAgainst}},
      .remedy = "scale by the largest element, as the graphs of compile do"},
     {.id = "mask-value",
      .severity = Severity::kFact,
@@ -55,7 +55,7 @@ constexpr Law kNumericLaws[] = {
      .statement = "contexts below 1,637 are said to give NaN in the third run of a model of width "
                   "1,536 with 2 heads of 128 for keys",
      .evidence = {{kMeasured, "ane-book", "NaN with short caches, where states were on the CPU"},
-                  {kMeasured, "ane-book", "Hy-MT is right at 512, 768, 1,024 and 1,280", true}},
+                  {kMeasured, "ane-book", "Hy-MT is right at 512, 768, 1,024 and 1,280", kAgainst}},
      .remedy = "any context; run three steps and look for NaN"},
     {.id = "state-reset",
      .severity = Severity::kFact,
@@ -77,7 +77,7 @@ constexpr Law kNumericLaws[] = {
      .evidence = {{kMeasured, "ane-book",
                    "cosines of 0.9999, 0.989, 0.999 and 0.994 for the four tokens of one layer of "
                    "Phi-4-mini; its text with drafts is not the same (M4 Max)"},
-                  {kMeasured, "ane-book", "a head of four tokens: 0.99993 (M4 Max)", true}},
+                  {kMeasured, "ane-book", "a head of four tokens: 0.99993 (M4 Max)", kAgainst}},
      .remedy = "promise equal text only of runs of equal width"},
     {.id = "test-tokens",
      .severity = Severity::kFact,
@@ -90,7 +90,7 @@ constexpr Law kNumericLaws[] = {
      .severity = Severity::kFact,
      .statement = "a cache of 4,096 rows of Phi-4-mini has 512 MiB, not 4 GB",
      .evidence = {{kStated, "ane-book",
-                   "about 4 GB for 32 layers of 2 times 8 heads of 128 in fp16", true},
+                   "about 4 GB for 32 layers of 2 times 8 heads of 128 in fp16", kAgainst},
                   {kDerived, "the reports", "32 * 2 * 8 * 4,096 * 128 * 2 bytes"}},
      .remedy = "layers * 2 * heads * rows * size of a head * 2 bytes"},
 
@@ -108,7 +108,7 @@ constexpr Law kNumericLaws[] = {
                   {kMeasured, "ane-book",
                    "a scale per channel costs attention of Gemma 4 0.03 a global layer, 0.55 is "
                    "left at layer 25",
-                   true}},
+                   kAgainst}},
      .remedy = "a scale per channel or palettes for experts, fp16 where attention suffers"},
     {.id = "int4-accuracy",
      .severity = Severity::kFact,
@@ -122,8 +122,8 @@ constexpr Law kNumericLaws[] = {
                    "perplexity of Qwen3: 0.6B 26.2 to 30.9, 4B 16.4 to 18.3, 8B 12.2 to 12.9"},
                   {kMeasured, "ane-book",
                    "palettes for groups of 32 channels: 0.9994 to 0.9996 of a layer of ZAYA1",
-                   true},
-                  {kMeasured, "ane-book", "and 0.985 of one of Gemma 4", true}},
+                   kAgainst},
+                  {kMeasured, "ane-book", "and 0.985 of one of Gemma 4", kAgainst}},
      .remedy =
          "compare with the checkpoint (anemone verify); six or eight bits where it is too little"},
     {.id = "int8-placement",
@@ -134,7 +134,7 @@ constexpr Law kNumericLaws[] = {
                    "(M4 Max)"},
                   {kMeasured, "onnxsim#1403", "36 to 43 % of a 1.5B"},
                   {kMeasured, "stablehlo-coreml#110",
-                   "none, at any depth: the CPU alone supports them (one Mac)", true}},
+                   "none, at any depth: the CPU alone supports them (one Mac)", kAgainst}},
      .remedy = "measure it on the chip in question, and use palettes where int8 leaves"},
     {.id = "palette-placement",
      .severity = Severity::kFact,
@@ -148,7 +148,7 @@ constexpr Law kNumericLaws[] = {
                   {kStated, "coreai-models", "Apple's presets for iOS have them"},
                   {kStated, "ANEMLL", "ships four bits for layers and six for heads"},
                   {kMeasured, "coremltools#2716",
-                   "one palette for each matrix of a 0.6B: cosine 0.63 (M4)", true}},
+                   "one palette for each matrix of a 0.6B: cosine 0.63 (M4)", kAgainst}},
      .remedy = "compile --quant lut4, lut6 or lut8"},
     {.id = "palette-groups",
      .severity = Severity::kFact,
@@ -184,15 +184,16 @@ constexpr Law kNumericLaws[] = {
                   {kMeasured, "ANEForge#45", "int8 about 1.05 times as fast"},
                   {kMeasured, "ane-book",
                    "four bits are 4 % faster than int8 for half the bytes of ZAYA1 (M4 Max)",
-                   true}},
+                   kAgainst}},
      .remedy = "palettes for speed, int8 for space"},
     {.id = "int4-channel",
      .severity = Severity::kFact,
      .statement = "reports disagree on whether four bits with a scale per channel stay on the chip",
      .evidence = {{kStated, "ExecuTorch", "channel-wise four bits are what the chip accepts"},
                   {kMeasured, "ane-book", "on the CPU in a program of one convolution (M4 Max)",
-                   true},
-                  {kMeasured, "stablehlo-coreml#110", "on the CPU at any depth (one Mac)", true}},
+                   kAgainst},
+                  {kMeasured, "stablehlo-coreml#110", "on the CPU at any depth (one Mac)",
+                   kAgainst}},
      .remedy = "palettes of four bits, which no report saw leave the chip"},
     {.id = "int8-activations",
      .severity = Severity::kFact,
@@ -200,9 +201,9 @@ constexpr Law kNumericLaws[] = {
      .evidence = {{kMeasured, "maderix/ANE",
                    "35.1 instead of 18.6 * 10^12 operations per second, 128 convolutions of 512 "
                    "channels on 64 by 64; nobody compared the outputs (M4)"},
-                  {kStated, "the fork",
-                   "int8 becomes fp16 before it is multiplied: it saves bytes alone", true},
-                  {kStated, "Orion", "the same", true}},
+                  {kStated, "dev-erik/ANE",
+                   "int8 becomes fp16 before it is multiplied: it saves bytes alone", kAgainst},
+                  {kStated, "Orion", "the same", kAgainst}},
      .remedy = "nothing for decoding, which waits for bytes; unproven for prefill"},
 };
 

@@ -34,10 +34,6 @@ std::int64_t summed(const ir::Function& function, const ir::Op& op) {
   return dimension(x, op.type == "matmul" && is_true(function, op, "transpose_x") ? -2 : -1);
 }
 
-bool is_large(const ir::Type* type) {
-  return bytes_of(type) > kPageBytes;
-}
-
 bool is_run_time(const ir::Op& op, const ir::Function& function, std::string_view parameter) {
   const ir::ProgramInferContext context(op, function.opset);
   return context.has(parameter) && !context.is_constant(parameter, 0);
@@ -123,9 +119,9 @@ constexpr Law kOperationLaws[] = {
                   {kMeasured, "ANEForge#152", "32,000 refused (M1, M2 Pro)"},
                   {kStated, "0seba's card of Qwen2", "16,384 at most"},
                   {kMeasured, "ane-book", "heads of up to 87,424 channels on the chip (M4 Max)",
-                   true},
-                  {kMeasured, "maderix/ANE", "a classifier of 32,000 compiled on the private path",
-                   true}},
+                   kAgainst},
+                  {kMeasured, "maderix/ANE",
+                   "a classifier of 32,000 compiled through the private API", kAgainst}},
      .remedy = "split it into several operations of at most 16,384 in the same package",
      .hints = {{kForm, R"({"projections": "split", "head-outputs": "split"})"},
                {kRewrite, "make several operations over ranges of at most 16,384 outputs"}},
@@ -166,7 +162,7 @@ constexpr Law kOperationLaws[] = {
      .severity = Severity::kContested,
      .statement = "conv, linear or matmul sums over more than 16,384 inputs",
      .evidence = {{kMeasured, "larql#312", "16,384 at most"},
-                  {kMeasured, "ane-book", "20,480 run (M4 Max)", true}},
+                  {kMeasured, "ane-book", "20,480 run (M4 Max)", kAgainst}},
      .remedy = "split the inputs and add the parts",
      .hints =
          {{kForm, R"({"projections": "split"})"},
@@ -178,9 +174,9 @@ constexpr Law kOperationLaws[] = {
      .effect = Effect::kOperationOnCpu,
      .statement = "reduce_argmax is in the program",
      .evidence = {{kMeasured, "CoreML-LLM", "on the CPU, 2 ms more"},
-                  {kStated, "ANEMLL", "ships it", true},
-                  {kStated, "Aion", "ships it; where it runs was not published", true}},
-     .remedy = "give the logits, and choose outside (no --argmax)",
+                  {kStated, "ANEMLL", "ships it", kAgainst},
+                  {kStated, "Aion", "ships it; where it runs was not published", kAgainst}},
+     .remedy = "output the logits, and pick the token in the caller (no --argmax)",
      .hints = {{kOmit, "--argmax"},
                {kForm, R"({"head": "logits"})"},
                {kRewrite, "make the logits an output, and choose in the caller"}},
@@ -190,9 +186,9 @@ constexpr Law kOperationLaws[] = {
      .statement = "slice_update at a run-time index on a tensor of more than 16 KiB",
      .evidence = {{kMeasured, "coreai-models#5", "crashes Core AI"},
                   {kMeasured, "coreai-torch#6", "crashes Core AI"},
-                  {kStated, "ANEMLL", "ships it", true},
-                  {kStated, "CoreML-LLM", "ships it", true},
-                  {kMeasured, "MLKV", "54 and 30 % faster than inputs and outputs", true}},
+                  {kStated, "ANEMLL", "ships it", kAgainst},
+                  {kStated, "CoreML-LLM", "ships it", kAgainst},
+                  {kMeasured, "MLKV", "54 and 30 % faster than inputs and outputs", kAgainst}},
      .remedy = "blend with a mask, or give new rows as outputs",
      .hints = {{kOption, "--kv-form readonly"},
                {kOption, "--kv-form blend"},
@@ -207,7 +203,7 @@ constexpr Law kOperationLaws[] = {
      .evidence = {{kStated, "ane-book", "the chip has no gather and no indexed write"},
                   {kDerived, "coreai-torch#6",
                    "slice_update at a run-time index crashes Core AI and ships elsewhere"}},
-     .remedy = "look rows up outside, or multiply by a one-hot matrix",
+     .remedy = "look rows up in the caller, or multiply by a one-hot matrix",
      .hints = {{kRewrite,
                 "look the rows up in the caller, or multiply the table by a one-hot matrix"}},
      .find = find_gathers},

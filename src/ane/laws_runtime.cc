@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is so of loading, placing and running packages, whatever a package holds: no package breaks
+// Facts about loading, placing and running packages, whatever a package holds: no package breaks
 // these laws.
 #include "ane/law_tables.h"
 
@@ -20,7 +20,7 @@ constexpr Law kRuntimeLaws[] = {
                    "beside 3 GB; compiled models after an upgrade (M4 Max)"},
                   {kMeasured, "magenta-realtime-2-iphone", "48 states (A14, A17)"},
                   {kMeasured, "mobius#77", "a package with states (M5 Pro)"},
-                  {kStated, "the founding documents", "packages of more than 250 MB"}},
+                  {kStated, "ane-book, chapter 1", "packages of more than 250 MB"}},
      .remedy = "compile again from the .mlpackage; then fewer models in the process, smaller "
                "packages, fewer states, in this order"},
     {.id = "system-upgrade",
@@ -93,7 +93,7 @@ constexpr Law kRuntimeLaws[] = {
           {kMeasured, "ane-book",
            "its converters trace with one token, and what they made of Hy-MT agrees with shards of "
            "fixed width to a cosine of 1.000000",
-           true}},
+           kAgainst}},
      .remedy = "fixed widths; otherwise compare each width with a run of single tokens"},
     {.id = "function-load",
      .severity = Severity::kFact,
@@ -113,7 +113,7 @@ constexpr Law kRuntimeLaws[] = {
                   {kMeasured, "emilio", "equal constants are stored once"},
                   {kMeasured, "CoreML-LLM IPHONE_ANE_SPARSITY",
                    "four resident variants of a chunk make prefill 2.2 times slower (iPhone)",
-                   true}},
+                   kAgainst}},
      .remedy = "put functions that share weights into one package, but load few of them"},
     {.id = "function-name",
      .severity = Severity::kFact,
@@ -131,9 +131,8 @@ constexpr Law kRuntimeLaws[] = {
     // Placement.
     {.id = "compute-units",
      .severity = Severity::kFact,
-     .statement = "a model is to be loaded for the CPU and the Neural Engine (law 2 of the "
-                  "founding documents)",
-     .evidence = {{kStated, "the founding documents", "cpuAndNeuralEngine is required"},
+     .statement = "a model is to be loaded for the CPU and the Neural Engine",
+     .evidence = {{kStated, "ane-book, chapter 1", "cpuAndNeuralEngine is required"},
                   {kMeasured, "onnxsim#1403",
                    "weights of int8 end in a failed assertion on the GPU"},
                   {kMeasured, "FluidAudio#11",
@@ -141,19 +140,18 @@ constexpr Law kRuntimeLaws[] = {
                   {kMeasured, "ane-book",
                    "the programs for Phi-4-mini, LFM2.5 and the privacy filter load for all units "
                    "and run on the chip",
-                   true}},
+                   kAgainst}},
      .remedy = "load with cpuAndNeuralEngine, so that nothing can go to the GPU"},
     {.id = "placement-proof",
      .severity = Severity::kFact,
-     .statement =
-         "a compute plan on a Mac is the only proof of placement (law 6 of the founding documents)",
+     .statement = "a compute plan on a Mac is the only proof of placement",
      .evidence =
-         {{kStated, "the founding documents",
+         {{kStated, "ane-book, chapter 1",
            "MLComputePlan is the only proof; the size of the compiled folder is a quick hint"},
           {kStated, "users' threads", "no interface says where a function ran: tools read logs"},
           {kStated, "Apple's headers",
            "a plan is what Core ML means to use, not a record of what ran; from macOS 14.4 on",
-           true}},
+           kAgainst}},
      .remedy = "anemone check predicts, a plan on a Mac confirms (anemone probe), and time or "
                "power tells what ran"},
     {.id = "undecided-devices",
@@ -188,7 +186,7 @@ constexpr Law kRuntimeLaws[] = {
                   {kMeasured, "ane-book", "GPU: 364 and 398 MB of experts without states"},
                   {kMeasured, "ane-book", "CPU: 24 layers of Phi-4-mini, 2.3 GB"},
                   {kMeasured, "ane-book", "none of them: 2,016 MB of Phi-4-mini with states",
-                   true}},
+                   kAgainst}},
      .remedy = "look for all three: the error, the plan, and wrong or slow outputs"},
     {.id = "older-size-limits",
      .severity = Severity::kFact,
@@ -197,7 +195,7 @@ constexpr Law kRuntimeLaws[] = {
      .evidence =
          {{kStated, "ane-book",
            "a cliff at 96 MB was found wrong by its own note on int4, and a README still has it"},
-          {kStated, "the founding documents", "223 MB are validated: three layers of Phi-4-mini"},
+          {kStated, "ane-book, chapter 1", "223 MB are validated: three layers of Phi-4-mini"},
           {kMeasured, "ane-book",
            "223 MB were a layer of a 7B; three layers of Phi-4-mini have 288 MB, and both run"}},
      .remedy = "plan with what package-bytes and large-package say"},
@@ -209,8 +207,8 @@ constexpr Law kRuntimeLaws[] = {
          {{kStated, "ane-book",
            "about 14 MB; 19 MB of MicroGPT are on the chip at 1,535 tok/s, 0.03 MB are not"},
           {kMeasured, "emilio", "a linear operation of 25 MB on the CPU, one of 50 MB on the chip"},
-          {kMeasured, "ane-book", "experts of 2.4 MB on the chip", true},
-          {kMeasured, "maderix/ANE", "kernels of about 1 MB on the private path", true}},
+          {kMeasured, "ane-book", "experts of 2.4 MB on the chip", kAgainst},
+          {kMeasured, "maderix/ANE", "kernels of about 1 MB through the private API", kAgainst}},
      .remedy = "measure a small package before merging it with others"},
     {.id = "probe-size",
      .severity = Severity::kFact,
@@ -225,11 +223,11 @@ constexpr Law kRuntimeLaws[] = {
      .severity = Severity::kFact,
      .statement = "65,536 channels are stated as the most that an operation takes",
      .evidence =
-         {{kStated, "the fork", "its reason for a head in 16 pieces of 9,496"},
+         {{kStated, "dev-erik/ANE", "its reason for a head in 16 pieces of 9,496"},
           {kMeasured, "ane-book",
            "heads of 87,424 channels on the chip; others have 50,016, 60,409 and 64,000 (M4 Max)",
-           true},
-          {kMeasured, "mobius#61", "16,384 are the most on an M2", true}},
+           kAgainst},
+          {kMeasured, "mobius#61", "16,384 are the most on an M2", kAgainst}},
      .remedy = "split at 16,384, which all chips took (law wide-output)"},
     {.id = "head-split",
      .severity = Severity::kFact,
@@ -263,7 +261,7 @@ constexpr Law kRuntimeLaws[] = {
                   {kStated, "FluidAudio#738",
                    "Apple's notes for iOS 27: the background is restricted, and the memory counts "
                    "for the app",
-                   true}},
+                   kAgainst}},
      .remedy = "expect refusals in the background from iOS 27 on, and count the weights as memory "
                "of the app"},
     {.id = "state-admission",
@@ -272,11 +270,11 @@ constexpr Law kRuntimeLaws[] = {
                   "Pro and A19 among them",
      .evidence = {{kMeasured, "magenta-realtime-2-iphone", "refused (A14, A17)"},
                   {kMeasured, "mobius#77", "refused (M5 Pro)"},
-                  {kMeasured, "ANEMLL", "accepted", true},
-                  {kMeasured, "CoreML-LLM", "accepted (A19, M4)", true},
-                  {kMeasured, "FluidAudio#679", "accepted", true},
-                  {kMeasured, "speech-swift#282", "accepted", true},
-                  {kMeasured, "ane-book", "accepted (M4 Max)", true}},
+                  {kMeasured, "ANEMLL", "accepted", kAgainst},
+                  {kMeasured, "CoreML-LLM", "accepted (A19, M4)", kAgainst},
+                  {kMeasured, "FluidAudio#679", "accepted", kAgainst},
+                  {kMeasured, "speech-swift#282", "accepted", kAgainst},
+                  {kMeasured, "ane-book", "accepted (M4 Max)", kAgainst}},
      .remedy = "caches as inputs (--kv-form readonly) where nobody measured the chip"},
     {.id = "state-per-model",
      .severity = Severity::kFact,
@@ -295,7 +293,7 @@ constexpr Law kRuntimeLaws[] = {
                "a cache is saved"},
     {.id = "rejected-drafts",
      .severity = Severity::kFact,
-     .statement = "rows of a cache behind the last token need no rollback: the mask hides them "
+     .statement = "rows of a cache after the last token need no rollback: the mask hides them "
                   "until they are written again",
      .evidence = {{kMeasured, "ane-book",
                    "speculative decoding without copies of the cache (M4 Max)"}},
@@ -316,7 +314,7 @@ constexpr Law kRuntimeLaws[] = {
     {.id = "array-types",
      .severity = Severity::kFact,
      .statement = "inputs and outputs have fp16, fp32, fp64 or int32, and int8 from macOS 26 on",
-     .evidence = {{kStated, "Apple's headers", "no int64, int16, uint8 or truth values"}},
+     .evidence = {{kStated, "Apple's headers", "no int64, int16, uint8 or bool"}},
      .remedy = "token ids as int32, masks as fp16"},
 };
 

@@ -125,7 +125,8 @@ constexpr Law kWeightLaws[] = {
                   {kMeasured, "ane-book",
                    "on the CPU in small and in stateless functions: 97 of 97 convolutions of a "
                    "0.5B, 12 of 12 of three layers of a 1.5B, 8 of 8 of two layers of a 3B"},
-                  {kMeasured, "ane-book", "on the chip in one 0.5B with states (M4 Max)", true}},
+                  {kMeasured, "ane-book", "on the chip in one 0.5B with states (M4 Max)",
+                   kAgainst}},
      .remedy = "palettes (compile --quant lut4, lut6 or lut8) or --quant int8-channel",
      .hints = {{kOption, "--quant lut4"},
                {kOption, "--quant int8-channel"},
@@ -182,7 +183,7 @@ constexpr Law kWeightLaws[] = {
                   {kDerived, "ane-book",
                    "writing states seems to tip the cost model towards the chip"},
                   {kMeasured, "coreai-models#279", "wrong numbers (iPhone, Core AI on OS 27)",
-                   true}},
+                   kAgainst}},
      .remedy = "check what it computes before relying on it"},
     {.id = "no-products-left",
      .severity = Severity::kFact,

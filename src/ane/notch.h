@@ -11,7 +11,7 @@ std::uint64_t bytes_of_a_core(std::int64_t outputs, std::int64_t inputs, int bit
 
 bool is_in_notch(std::uint64_t bytes);  // of a core
 
-// Of fp16 weights, the only ones that were measured.
+// Whether a product with fp16 weights, the only ones that were measured, is in the notch.
 bool is_slow_product(std::int64_t outputs, std::int64_t inputs);
 
 }  // namespace anemone::ane

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "ane/limits.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 
@@ -66,6 +67,10 @@ std::uint64_t bytes_of(const ir::Type* type) {
     if (size == kDynamic) size = 1;
   const auto count = checked_element_count(shape);
   return count.ok() ? dtype_bytes(type->dtype, static_cast<std::uint64_t>(*count)) : 0;
+}
+
+bool is_large(const ir::Type* type) {
+  return bytes_of(type) > kPageBytes;
 }
 
 void report_operations(

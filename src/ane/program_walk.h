@@ -31,6 +31,9 @@ const ir::Op* producer_of(const ir::Op& op, std::string_view parameter);
 std::int64_t dimension(const ir::Type* type, std::int64_t axis);
 // Stored bytes of a tensor or state, unknown dimensions taken as 1; 0 when there is no such tensor.
 std::uint64_t bytes_of(const ir::Type* type);
+// Whether a tensor takes more than a page of memory (kPageBytes). Some laws do not report smaller
+// ones: shapes, axes and other small tensors are in every program.
+bool is_large(const ir::Type* type);
 
 bool has_states(const ir::Function& function);
 // Neither a constant nor what restores one.

@@ -27,7 +27,8 @@ Status check_all_is_ours(const std::string& folder);
 // still recognizes the files as ours.
 Status remove_all_that_is_ours(const std::string& folder);
 
-// The same two for FOLDER/NAME, a file or a folder, with a list in place of a manifest.
+// check_all_is_ours() and remove_all_that_is_ours() for FOLDER/NAME, a file or a folder, with a
+// list of files in place of a manifest.
 Status check_all_is_listed(const std::string& folder, const std::string& name,
                            const std::set<std::string>& listed);
 Status remove_all_that_is_listed(const std::string& folder, const std::string& name,

@@ -85,7 +85,8 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
     std::string temporary = path + std::string(kTemporary) + random_suffix();
     Descriptor file(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (file.is_open()) return AtomicFile(path, std::move(temporary), std::move(file));
-    if (errno != EEXIST || attempt == kMaxAttempts) return errno_error(path, "create");
+    if (errno != EEXIST || attempt == kMaxAttempts)
+      return errno_error(path, "create a temporary file beside it");
   }
 }
 

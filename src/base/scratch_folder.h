@@ -16,8 +16,8 @@ class ScratchFolder {
  public:
   // A new folder "PARENT/NAME.<number>.scratch"; the parent is made where it is not there.
   static Result<ScratchFolder> create(const std::string& parent, const std::string& name);
-  // The same in the system's folder for temporary files. kIo where there is none, as of a TMPDIR
-  // that is no folder.
+  // A new folder in the system's folder for temporary files. kIo where there is none, as of a
+  // TMPDIR that is no folder.
   static Result<ScratchFolder> create_temporary(const std::string& name);
   ScratchFolder(ScratchFolder&& other) noexcept;
   ScratchFolder& operator=(ScratchFolder&&) = delete;

@@ -29,7 +29,7 @@ class PlanReport {
   // program of an executor that does not explain itself, kNotFound for an unknown function.
   Status add(std::string package, const exec::LoadedProgram& program, std::string_view function);
 
-  // Adds the experts behind the shard that was added last, for steps of `tokens` tokens. Each step
+  // Adds the experts after the shard that was added last, for steps of `tokens` tokens. Each step
   // of an expert stands once per package, with the cost of all experts of the package in one run of
   // the shard: the mean of the timed runs, or, before there are any, the share of the experts that
   // the tokens may activate. `packs`: the loaded packages, in the order of experts.packs.

@@ -26,7 +26,7 @@ using ane::Severity;
 constexpr Severity kShown[] = {Severity::kRefused, Severity::kSlow, Severity::kContested,
                                Severity::kNote};
 
-// The number behind "layer_" or "layers_" in the name of an operation, as our compiler and
+// The number after "layer_" or "layers_" in the name of an operation, as our compiler and
 // coremltools write them; -1 for other names.
 std::int64_t layer_of(std::string_view name) {
   const std::size_t word = name.find("layer");

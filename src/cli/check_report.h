@@ -18,7 +18,7 @@ struct BrokenLaw {
 };
 // The laws that are broken, the most severe first.
 std::vector<BrokenLaw> broken_laws(const std::vector<ane::CheckedPackage>& packages);
-// Those of one severity, by id.
+// The ids of the broken laws of one severity.
 std::vector<std::string> broken_laws(const std::vector<ane::CheckedPackage>& packages,
                                      ane::Severity severity);
 

@@ -101,12 +101,15 @@ Result<compiler::Recipe> to_recipe(const CompileFlags& options, compiler::Proces
   for (const std::string& text : options.quant_for) {
     const std::size_t equals = text.find('=');
     const auto role = compiler::parse_role(std::string_view(text).substr(0, equals));
-    if (equals == std::string::npos || !role)
-      return invalid_argument("[--quant-for] expected ROLE=SCHEME with a role of {}, got \"{}\"",
+    if (equals == std::string::npos)
+      return invalid_argument("[--quant-for] expected ROLE=SCHEME, such as head=int8, got \"{}\"",
+                              text);
+    if (!role)
+      return invalid_argument("[--quant-for] expected a ROLE that is one of {}, got \"{}\"",
                               listed(compiler::role_names()), text);
     const auto scheme = quant::parse_scheme(scheme_word(text.substr(equals + 1)));
     if (!scheme)
-      return invalid_argument("[--quant-for] expected a scheme of {}, got \"{}\"",
+      return invalid_argument("[--quant-for] expected a SCHEME that is one of {}, got \"{}\"",
                               listed(quant::scheme_names()), text);
     recipe.by_role[*role] = *scheme;
   }

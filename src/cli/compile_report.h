@@ -9,9 +9,11 @@
 
 namespace anemone::cli {
 
+// `output` is the path of the artifact.
 Json report_json(const compiler::CompileReport& report, const std::string& output);
 std::string report_text(const compiler::CompileReport& report, const std::string& output);
-// The text of --report: every matrix, and the time of each stage.
+// The text of --report: how each matrix is stored, its size and its error, and the time of each
+// stage.
 std::string details_text(const compiler::CompileReport& report);
 
 }  // namespace anemone::cli

@@ -14,15 +14,16 @@
 
 namespace anemone::cli {
 
-// The artifact folder behind MODEL|DIR: an artifact is itself; a checkpoint folder or GGUF file is
-// compiled into the cache, unless it is there already (model_cache.h); MODEL may also be one of the
-// hub (model_path.h). With `checks_hashes` every file is read and compared with its hash, an
-// artifact's as well: kCorrupt where that fails. kUnsupported for anything else. Hold the result
-// until all files are open.
+// The artifact folder for `named`, the argument MODEL|DIR of a command. An artifact folder is taken
+// as it is. A checkpoint folder or a GGUF file is compiled into the cache, unless it is there
+// already (model_cache.h). A model of the hub is found by its name (model_path.h). A path of
+// another kind is kUnsupported. If CacheRequest::checks_hashes is set, every file is read and
+// compared with its hash, those of an artifact as well; a difference is kCorrupt. The result holds
+// a lock that keeps the entry of the cache from being removed: hold it until all files are open.
 Result<FoundArtifact> artifact_folder(const std::string& named, const CacheRequest& request);
 
-// The model behind such a name on an executor, with a progress bar that says `what` is going on;
-// without one where that is empty. Beside the errors of artifact_folder() those of
+// Loads the artifact that artifact_folder() finds for `named` on an executor. Shows a progress bar
+// with the label `what`, or none if that is empty. Gives the errors of artifact_folder() and of
 // engine::Model::load().
 Result<std::shared_ptr<const engine::Model>> load_model(const std::string& named,
                                                         const CacheRequest& request,

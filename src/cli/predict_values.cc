@@ -73,10 +73,12 @@ Result<Tensor> fitted(const Tensor& values, bool is_list, const exec::Feature& f
     for (const Shape& each : shapes_of(feature, usual, values.view().size()))
       if (!shape && (is_list || without_ones(each) == without_ones(got))) shape = each;
   }
+  if (!shape && is_list)
+    return invalid_argument("[{}] expected numbers that fill shape {}, got {}", feature.name,
+                            shape_text(description), values.view().size());
   if (!shape)
-    return invalid_argument("[{}] expected shape {} of {}, got {} of {}", feature.name,
-                            shape_text(description), dtype_name(feature.dtype), to_string(got),
-                            dtype_name(values.dtype()));
+    return invalid_argument("[{}] expected shape {}, got {}", feature.name, shape_text(description),
+                            to_string(got));
   TensorView view = values.view();
   view.shape = *shape;
   return values::convert(view, feature.dtype, feature.name);

@@ -34,7 +34,7 @@ Status check_key(std::string_view key, std::string_view source) {
   return {};
 }
 
-// Cuts the first word off, with the spaces and tabs behind it.
+// Cuts the first word off, with the spaces and tabs after it.
 std::string_view take_word(std::string_view& line) {
   const std::string_view word = line.substr(0, line.find_first_of(" \t"));
   line.remove_prefix(word.size());
@@ -52,8 +52,8 @@ Status add_key(std::string_view line, const std::string& path,
     ANEMONE_RETURN_IF_ERROR(serve::openai::set_limit(take_word(line), key.limits).with(path));
   const auto [same, is_new] = known.try_emplace(key.key, key.limits);
   if (same->second != key.limits)
-    return invalid_argument("[{}] expected the limits that this key has further up, got others",
-                            path);
+    return invalid_argument(
+        "[{}] expected an API key that stands twice to have the same limits, got others", path);
   if (is_new) keys.push_back(std::move(key));
   return {};
 }
@@ -73,7 +73,9 @@ Result<std::vector<ApiKey>> keys_of_file(const std::string& path) {
     if (line.empty() || line.starts_with('#')) continue;
     ANEMONE_RETURN_IF_ERROR(add_key(line, path, known, keys).with(fmt::format("line {}", number)));
   }
-  if (keys.empty()) return invalid_argument("[{}] expected a key per line, got none", path);
+  if (keys.empty())
+    return invalid_argument("[{}] expected an API key in each line (# begins a comment), got none",
+                            path);
   return keys;
 }
 

@@ -15,7 +15,7 @@ namespace anemone::cli {
 // "not given", since no flag takes an empty value (command.h).
 struct ApiKeySource {
   std::string text;  // of the command line, which all users of the machine can see
-  // A key per line, and its limits behind it ("KEY concurrency=4 rate=60/min"); lines that begin
+  // A key per line, and its limits after it ("KEY concurrency=4 rate=60/min"); lines that begin
   // with # and empty ones are skipped.
   std::string file;
 };

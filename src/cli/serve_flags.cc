@@ -42,7 +42,7 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
   CLI::Option* key_file =
       command
           .add_option("--api-key-file", options.key.file,
-                      "File of keys, one per line, of which clients must send one; behind a key,\n"
+                      "File of keys, one per line, of which clients must send one; after a key,\n"
                       "concurrency=4 and rate=60/min limit its requests; # begins a comment")
           ->excludes(key);
   CLI::Option* allowed =

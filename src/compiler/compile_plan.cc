@@ -193,7 +193,7 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   clamp_sizes(config, plan);
   if (options.range_dim && std::ranges::any_of(config.layers, &models::LayerConfig::is_delta_net)) {
     plan.options.range_dim = false;
-    plan.notes.push_back("linear attention takes a fixed number of tokens: --range-dim left out");
+    plan.notes.push_back("a gated delta net takes a fixed number of tokens: --range-dim left out");
   }
   // The scores of a step's tokens stand behind those of the past, or its rows end at a position, in
   // so many columns.

@@ -40,7 +40,7 @@ struct CompileOptions {
   // step costs less while the text is short.
   std::vector<std::int64_t> tiers = {};
   // T of the prefill function. Clamped to the context; at 1 there is only `decode`; 0 takes
-  // kDefaultPrefill, or kDeltaNetPrefill for bounded packages with linear attention.
+  // kDefaultPrefill, or kDeltaNetPrefill for bounded packages with gated delta nets.
   std::int64_t prefill = kDefaultPrefill;
   // T of the verify function, which takes a few drafted tokens, or the rest of a prompt, at once.
   // 0: there is none. Needs 1 < draft_width < prefill.

@@ -11,9 +11,9 @@
 namespace anemone::exec {
 namespace {
 
-// What a function takes of a cache that is longer. What lies behind `position` stays zero: no token
-// attends to it.
-Tensor taken_positions(const CacheBinding& binding, const Shape& shape) {
+// What a function gets whose input has fewer positions than the cache: the last ones before
+// `position`. If there are fewer than the input has, the rest stays zero; no token attends to it.
+Tensor input_positions(const CacheBinding& binding, const Shape& shape) {
   Tensor out(binding.cache->dtype(), shape);
   const std::int64_t count = std::min(binding.position, shape[2]);
   copy_positions(binding.cache->view(), count, out.mutable_view(), 0, binding.position - count);
@@ -31,7 +31,8 @@ Status append(const CacheBinding& binding, const Tensor& rows) {
   return {};
 }
 
-Status take(const CacheBinding& binding, Tensor& output) {
+// Puts an output of the function into the cache.
+Status store(const CacheBinding& binding, Tensor& output) {
   if (binding.kind == CacheBinding::Kind::kAppend) return append(binding, output);
   if (output.dtype() != binding.cache->dtype() || output.shape() != binding.cache->shape())
     return corrupt("[{}] expected output \"{}\" {}, got {}", binding.input, binding.output,
@@ -62,9 +63,11 @@ Status check_binding(const Signature& signature, const CacheBinding& binding) {
   if (!fits)
     return invalid_argument("[{}] expected a cache with at least the positions of {}, got {}",
                             binding.input, to_string(taken), to_string(shape));
-  const bool is_in_reach = binding.window > 0 && binding.window <= taken[2] + 1;
-  if (binding.position < 0 || (binding.position > taken[2] && !is_in_reach) || binding.count < 0 ||
-      binding.count > shape[2] - binding.position)
+  // A window includes the token itself. If all other positions of it fit into the input, the step
+  // may stand further back than the input is long.
+  const bool has_whole_window = binding.window > 0 && binding.window <= taken[2] + 1;
+  if (binding.position < 0 || (binding.position > taken[2] && !has_whole_window) ||
+      binding.count < 0 || binding.count > shape[2] - binding.position)
     return invalid_argument(
         "[{}] expected rows that fit into {} positions, got {} rows from position {}",
         binding.input, shape[2], binding.count, binding.position);
@@ -80,7 +83,7 @@ Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bin
     const Feature& input = *signature.input(binding.input);
     TensorView view = binding.cache->view();
     if (binding.kind == CacheBinding::Kind::kAppend && view.shape != input.shape)
-      view = copies.emplace_back(taken_positions(binding, input.shape)).view();
+      view = copies.emplace_back(input_positions(binding, input.shape)).view();
     inputs.push_back({input.name, view});
   }
   ANEMONE_RETURN_IF_ERROR(run(inputs, *item.outputs));
@@ -88,7 +91,7 @@ Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bin
     const auto output = std::ranges::find(*item.outputs, binding.output, &NamedTensor::name);
     if (output == item.outputs->end())
       return internal_error("[{}] expected output \"{}\", got none", binding.input, binding.output);
-    ANEMONE_RETURN_IF_ERROR(take(binding, output->tensor));
+    ANEMONE_RETURN_IF_ERROR(store(binding, output->tensor));
   }
   return {};
 }

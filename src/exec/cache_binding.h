@@ -22,12 +22,13 @@ struct CacheBinding {
     // storage of `cache` may be exchanged for another one.
     kReplace,
     // The function takes S positions of the cache, [1, heads, S, dim], and gives the rows of its T
-    // tokens, [1, heads, T, dim]. The first `count` of them go to `position` and behind it. `cache`
-    // is [1, heads, P, dim], where P may be more than S: 0 <= position, 0 <= count <= T, position +
-    // count <= P. The S positions are the first ones, and position <= S. A step whose tokens attend
-    // to no more than a `window` of S + 1 positions may stand further back: then they are the last
-    // S
-    // positions before it.
+    // tokens, [1, heads, T, dim]. The first `count` of them go to `position` and the positions
+    // after
+    // it. `cache` is [1, heads, P, dim], where P may be more than S: 0 <= position, 0 <= count <=
+    // T,
+    // position + count <= P. The S positions are the first ones, and position <= S. A step whose
+    // tokens attend to a `window` of at most S + 1 positions may have a larger position: then they
+    // are the last S positions before it.
     kAppend,
   };
   // Names of the function's input and output, which are not among the inputs of the run; whether
@@ -46,9 +47,9 @@ struct CacheBinding {
 // kInvalidArgument where a binding does not fit the function: names, dtypes, shapes, positions.
 Status check_binding(const Signature& signature, const CacheBinding& binding);
 
-// Does one run with bindings by one without them, for executors and functions that work on tensors
-// alone: the inputs of the item and those of `bindings` go to `run`, and the caches take what comes
-// out. `bindings` were checked.
+// Does a run with bindings for an executor or a function that works on tensors alone. `run` gets
+// the inputs of the item and the caches as inputs, and its outputs are then put into the caches.
+// `bindings` were checked.
 Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bindings,
                         const Signature& signature,
                         const std::function<Status(const Inputs&, Outputs&)>& run);

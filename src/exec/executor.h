@@ -184,7 +184,8 @@ class Executor {
 // fixed dimensions, ranges and enumerations. kInvalidArgument: "[input x] expected shape [1, 64],
 // got [1, 32]". Implementations of LoadedProgram call it.
 Status check_inputs(const Signature& signature, const Inputs& inputs);
-// The same for a run with facts and bindings, whose inputs are not to be among the tensors.
+// Checks a run: its tensors as check_inputs() does, and its step facts and cache bindings, which
+// stand for inputs that must not be among the tensors.
 Status check_item(const Signature& signature, const BatchItem& item);
 
 // The shape of a mask that is a fact instead of a tensor.

@@ -50,8 +50,8 @@ struct PlanMemory {
 // How long the steps of one run took, or of the runs of one batch together (BatchItem::times).
 // Whoever asks for them clears them first: an executor adds.
 struct RunTimes {
-  // Those of explain(), in their order, without times of their own; one object for all runs of a
-  // plan. Null: the executor does not tell.
+  // The steps of explain(), in their order, without times of their own; one object for all runs of
+  // a plan. Null: the executor does not tell.
   std::shared_ptr<const std::vector<PlanStep>> steps;
   std::vector<double> seconds;  // of each step
 
@@ -76,7 +76,7 @@ class Profiled {
   virtual void set_timed(bool is_timed) const = 0;
 };
 
-// The same for any program. kUnsupported for one that tells nothing.
+// Profiled::explain() of a loaded program; kUnsupported if it is not Profiled.
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function = "");
 Result<PlanMemory> explain_memory(const LoadedProgram& program, std::string_view function = "");
 Status set_timed(const LoadedProgram& program, bool is_timed);

@@ -39,7 +39,7 @@ struct MaskFact {
   bool is_bidirectional = false;
 };
 
-// `count` tokens that stand at `position` and behind it, in a run of a function for `tokens` (T):
+// `count` tokens that stand at `position` and after it, in a run of a function for `tokens` (T):
 // 0 <= position, 1 <= count <= T, position + count <= S (position <= S where the caches have no
 // room for the step; any position if no window there is longer than S + 1). The other T - count
 // tokens of the run are padding: they are stored nowhere, and what the run gives for them is

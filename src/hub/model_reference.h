@@ -26,7 +26,7 @@ std::optional<ModelReference> parse_model_reference(std::string_view text);
 // '-' or '.' of their names, which a quantization is. Parts of one model are one. Sorted.
 std::vector<std::string> gguf_variants(const std::vector<std::string>& paths);
 
-// Those of the paths that belong to the variant, whatever the case of its letters, sorted; or the
+// The paths that belong to the variant, whatever the case of its letters, sorted; or the
 // file of that path with its parts.
 std::vector<std::string> files_of_variant(const std::vector<std::string>& paths,
                                           std::string_view variant);

@@ -73,6 +73,7 @@ std::string sanitize_identifier(std::string_view name) {
   std::string out;
   for (const char c : name) out += is_letter(c) || is_digit(c) ? c : '_';
   if (out.empty() || is_digit(out[0])) out.insert(out.begin(), '_');
+  // The suffix that coremltools adds to reserved names.
   if (std::find(kReserved.begin(), kReserved.end(), out) != kReserved.end()) out += "_workaround";
   return out;
 }

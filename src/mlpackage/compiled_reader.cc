@@ -23,7 +23,8 @@ constexpr const char* kProgram = "model.mil";
 constexpr const char* kDescription = "coremldata.bin";
 constexpr const char* kMetadata = "metadata.json";
 constexpr std::uint64_t kMaxMetadataBytes = 16 << 20;
-// Of the last release whose rules are known; a compiled model does not say which one it has.
+// The specification version of the last release whose rules are known; a compiled model does not
+// say which one it has.
 constexpr int kLastSpecification = 10;
 
 }  // namespace
@@ -59,7 +60,7 @@ Result<Model> read_compiled(const std::string& path, const ReadOptions& read_opt
   model.is_multifunction = model.functions.size() > 1;
   if (model.function(model.default_function) == nullptr && !model.functions.empty())
     model.default_function = model.functions.front().name;
-  // Of a model of several functions it describes one, and does not say which.
+  // The metadata of a model with several functions describe one of them, and do not say which.
   if (const std::string metadata = (fs::path(path) / kMetadata).string();
       model.functions.size() == 1 && fs::exists(metadata, error)) {
     ANEMONE_ASSIGN_OR_RETURN(const std::string json, read_file(metadata, kMaxMetadataBytes));

@@ -113,7 +113,7 @@ struct LayerConfig {
 };
 
 // What layer `made_in` or a later one gives to layers up to `last_use` besides the hidden state,
-// [1, channels, T, 1]. It crosses the border of a shard behind the hidden state's channels.
+// [1, channels, T, 1]. It crosses the border of a shard after the hidden state's channels.
 struct CarriedValue {
   std::string name;
   std::int64_t channels = 0;
@@ -152,7 +152,7 @@ struct DecoderConfig {
   std::int64_t layer_embedding_size = 0;  // of what each layer adds for the token; 0: nothing
   std::int64_t conv_taps = 0;  // of short convolutions: the current token and those before it
   bool conv_bias = false;
-  std::int64_t grouped_conv_taps = 0;  // zaya: of a second convolution behind the first
+  std::int64_t grouped_conv_taps = 0;  // zaya: of a second convolution after the first
   std::int64_t router_width = 0;       // zaya: of the hidden state of the router
   ExpertsConfig experts;
   DeltaNetConfig delta_net;

@@ -69,7 +69,7 @@ ir::Value* logits_of(LayerGraph& graph, ir::Value* normed, const Projection& pro
              : graph.transpose(logits, {0, 2, 3, 1}, "logits_last" + suffix);
 }
 
-// The final norm and the heads behind it. `input` names `hidden`; their outputs are added to
+// The final norm and the heads after it. `input` names `hidden`; their outputs are added to
 // `outputs`.
 std::vector<artifact::Head> add_heads(LayerGraph& graph, ir::Value* hidden,
                                       const std::string& input,

@@ -26,7 +26,7 @@ struct ShardInterface {
   // Channels beyond those of the hidden state: of the input and of the output.
   std::int64_t entered = 0;
   std::int64_t carried = 0;
-  // The experts behind the shard's end, if they are in packages of their own: the prefix of their
+  // The experts after the shard's end, if they are in packages of their own: the prefix of their
   // tensors, and the shard's outputs that they need (artifact::Experts).
   struct Experts {
     std::string prefix;

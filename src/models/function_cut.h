@@ -14,7 +14,7 @@
 namespace anemone::models {
 
 // Reduces a function to the parts of its first and its last layer that the shard has
-// (LayerSpan::part_begin, part_end). What is made before a border and used behind it crosses the
+// (LayerSpan::part_begin, part_end). What is made before a border and used after it crosses the
 // border in place of the hidden state, joined by channels in the order in which it is made; the
 // pieces of a split cross as one value and are split again. What follows from the host's inputs
 // alone (masks) is made again on the other side. Both shards at a border find the same values,

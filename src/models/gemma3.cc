@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemma3ForCausalLM: norms before and behind attention and MLP, whose weights lie around 0; scaled
+// Gemma3ForCausalLM: norms before and after attention and MLP, whose weights lie around 0; scaled
 // embeddings; layers with a window and one rotary embedding, and full ones with another.
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -45,6 +45,7 @@ Result<artifact::Rope> read_gemma3_rope(const HfConfig& config, const DecoderCon
 }
 
 Result<DecoderConfig> read_gemma3_config(const HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 262208,
                                                        .hidden_size = 2304,

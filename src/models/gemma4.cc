@@ -180,6 +180,7 @@ Status read_gemma4_experts(const HfConfig& config, DecoderConfig& decoder) {
 }
 
 Result<DecoderConfig> read_gemma4_config(const HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 262144,
                                                        .hidden_size = 2304,

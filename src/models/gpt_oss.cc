@@ -26,6 +26,7 @@ Result<double> positive_number(const HfConfig& config, std::string_view key, dou
 }
 
 Result<DecoderConfig> read_gpt_oss_config(const HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 201088,
                                                        .hidden_size = 2880,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GraniteForCausalLM (Granite 3): Llama with factors on embeddings, scores, what layers add, and
-// logits.
+// GraniteForCausalLM (Granite 3): Llama with constant factors on the embeddings, on the attention
+// scores, on what attention and MLP add to the residual, and on the logits.
 #include <cmath>
 
 #include "base/error.h"
@@ -19,6 +19,7 @@ Result<double> read_granite_factor(const checkpoint::HfConfig& config, std::stri
 }
 
 Result<DecoderConfig> read_granite_config(const checkpoint::HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 32000,
                                                        .hidden_size = 4096,

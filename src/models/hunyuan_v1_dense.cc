@@ -30,6 +30,7 @@ Status adjust_hunyuan_rope(const checkpoint::HfConfig& config, std::int64_t dim,
 Result<DecoderConfig> read_hunyuan_config(const checkpoint::HfConfig& config) {
   // The class has no default that works.
   ANEMONE_RETURN_IF_ERROR(config.size("head_dim").status());
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 290943,
                                                        .hidden_size = 4096,

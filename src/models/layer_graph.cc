@@ -154,7 +154,7 @@ Value* LayerGraph::update_mask(std::int64_t tail) {
 }
 
 // The first column of the update mask has its 1 in the row of the number of tokens: token t is one
-// of them when that row is behind row t.
+// of them when that row is after row t.
 Value* LayerGraph::real_tokens(std::int64_t tail) {
   Value*& real = real_tokens_[tail];
   if (real != nullptr) return real;

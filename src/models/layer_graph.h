@@ -21,7 +21,7 @@ struct GraphOptions {
   std::int64_t tokens = 1;              // T; kDynamic: known when it runs
   std::int64_t context = 0;             // S: positions that the function attends to and writes
   std::int64_t cache_context = 0;       // positions that the caches have, S or more
-  // Tokens of the widest function: room for so many is behind the context of packed caches.
+  // Tokens of the widest function: room for so many is after the context of packed caches.
   std::int64_t widest_step = 1;
   // False: caches that would be states are inputs and outputs (Core ML has states of fp16, from iOS
   // 18 on).
@@ -36,7 +36,7 @@ struct GraphOptions {
 // The keys or values that a step attends to, [1, kv_heads, positions, head_dim].
 struct CachedRows {
   ir::Value* past = nullptr;
-  ir::Value* step = nullptr;  // of the step itself, behind the past ones; null: they are in `past`
+  ir::Value* step = nullptr;  // of the step itself, after the past ones; null: they are in `past`
 };
 
 // One function of a layer shard while it is built: the builder with the inputs that layers share,
@@ -136,7 +136,7 @@ class LayerGraph {
   // 1x1 convolution; `bias`, a constant, may be nullptr. If it is_slow(), several over ranges of
   // the outputs, joined, which gives the same bits.
   ir::Value* project(ir::Value* x, const Projection& projection, ir::Value* bias);
-  // The same in one operation, whatever its size.
+  // project() in one operation, whatever its size.
   ir::Value* project_whole(ir::Value* x, const Projection& projection, ir::Value* bias);
   // Whether GraphOptions::is_slow_product says so of a weight that is stored as floats.
   bool is_slow(const Projection& projection);
@@ -157,7 +157,7 @@ class LayerGraph {
     std::size_t operations = 0;
   };
   const std::vector<PartEnd>& part_ends() const { return part_ends_; }
-  // What the experts behind the end of the shard need, where they are apart.
+  // What the experts after the end of the shard need, where they are apart.
   struct ExpertsApart {
     std::string prefix;
     ir::Value* x = nullptr;
@@ -195,7 +195,7 @@ class LayerGraph {
   ir::Value* corner(std::int64_t row, std::int64_t head, ir::Value* position, std::int64_t last,
                     const std::string& name);
   ir::Value* position();      // int32 [1]: of the first token of the step
-  ir::Value* position_end();  // behind the last one
+  ir::Value* position_end();  // after the last one
   // The first S positions of a cache, and a cache with its first S positions replaced.
   ir::Value* cache_prefix(ir::Value* cache, const std::string& name);
   ir::Value* with_prefix(ir::Value* cache, ir::Value* prefix, const std::string& name);

@@ -54,6 +54,7 @@ Result<DecoderConfig> read_lfm2_config(const HfConfig& config) {
 
 Result<DecoderConfig> read_lfm2_common(const HfConfig& config, std::int64_t hidden_size,
                                        std::int64_t intermediate_size) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 65536,
                                                        .hidden_size = hidden_size,

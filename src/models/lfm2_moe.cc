@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lfm2MoeForCausalLM (LFM2-8B-A1B and others): the operators of LFM2; behind the first layers
+// Lfm2MoeForCausalLM (LFM2-8B-A1B and others): the operators of LFM2; after the first layers
 // experts in the place of the MLP, which sigmoids select, with a bias for the selection alone.
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Olmo2ForCausalLM: no norms before attention and MLP but behind them, and one over all query heads
+// Olmo2ForCausalLM: no norms before attention and MLP but after them, and one over all query heads
 // and one over all key heads together.
 #include "models/architecture.h"
 #include "models/blocks/blocks.h"
@@ -9,6 +9,7 @@ namespace anemone::models {
 namespace {
 
 Result<DecoderConfig> read_olmo2_config(const checkpoint::HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 50304,
                                                        .hidden_size = 4096,

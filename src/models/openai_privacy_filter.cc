@@ -45,6 +45,7 @@ Result<std::vector<std::string>> read_labels(const HfConfig& config) {
 }
 
 Result<DecoderConfig> read_privacy_filter_config(const HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 200064,
                                                        .hidden_size = 640,

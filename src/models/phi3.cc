@@ -26,6 +26,7 @@ Status adjust_phi3_rope(const checkpoint::HfConfig& config, std::int64_t /*dim*/
 }
 
 Result<DecoderConfig> read_phi3_config(const checkpoint::HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 32064,
                                                        .hidden_size = 3072,

@@ -9,6 +9,7 @@ namespace anemone::models {
 namespace {
 
 Result<DecoderConfig> read_qwen2_config(const checkpoint::HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 151936,
                                                        .hidden_size = 4096,

@@ -12,6 +12,7 @@ namespace anemone::models {
 namespace {
 
 Result<DecoderConfig> read_smollm3_config(const checkpoint::HfConfig& config) {
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 128256,
                                                        .hidden_size = 2048,

@@ -96,6 +96,7 @@ Result<DecoderConfig> read_zaya_config(const HfConfig& config) {
         "num_query_groups (attention and experts in turns): take Zyphra's repository of the same "
         "name without \"-legacy\"",
         config.subject());
+  // For keys that config.json leaves out: the defaults of the class in transformers.
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 262272,
                                                        .hidden_size = 2048,
@@ -194,7 +195,7 @@ class ZayaLayer {
                 {q_width, kv_width, half, half});
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].weights = {weights[i]};
     auto parts = project_outputs(graph_, x, outputs, name);
-    // The bias of the delayed half comes behind the delay: before the first token there is a token
+    // The bias of the delayed half comes after the delay: before the first token there is a token
     // of zeros, not nothing.
     parts[3] = delayed(parts[3], half, name + "_v_delayed");
     if (config_.qkv_bias) {
@@ -289,7 +290,7 @@ class ZayaLayer {
                           bias);
   }
 
-  // The weights of the experts; the one behind them does nothing.
+  // The weights of the experts; the one after them does nothing.
   Value* route(Value* x) {
     const std::int64_t width = config_.router_width;
     const std::int64_t count = config_.experts.count;

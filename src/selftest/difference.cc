@@ -24,7 +24,8 @@ double relative_error(std::span<const float> got, std::span<const float> expecte
       continue;
     }
     if (!std::isfinite(a) || !std::isfinite(b)) return kInfinite;
-    // Beside them nothing else would count, and what they are is not read: softmax gives 0 there.
+    // Masked scores are so large that nothing else would count beside them, and their values do not
+    // matter: softmax gives 0 there.
     if (a < kMasked && b < kMasked) continue;
     difference += (a - b) * (a - b);
     size += b * b;

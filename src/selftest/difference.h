@@ -24,7 +24,7 @@ double largest(const Errors& errors);  // 0 for none
 
 // kInternal where `got` lacks an output of `expected`. Those that `expected` lacks do not count.
 Result<Errors> errors_of(const exec::Outputs& got, const exec::Outputs& expected);
-// The same of states; null: there are none. And the errors of reading them.
+// The errors of the states (null: there are none). It also fails where a state cannot be read.
 Result<Errors> errors_of(const exec::StateStore* got, const exec::StateStore* expected);
 
 }  // namespace anemone::selftest

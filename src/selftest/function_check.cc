@@ -55,9 +55,9 @@ class Cuts {
     std::string failure;
   };
 
-  // nullopt: there is nothing to compare, since what crosses this cut are truth values or scalars.
+  // nullopt: there is nothing to compare, since what crosses this cut are bools or scalars.
   Result<std::optional<Outcome>> at(std::size_t index) {
-    auto cut = cut_behind(whole_, function_, index);
+    auto cut = cut_after(whole_, function_, index);
     if (cut.status().code() == Code::kUnsupported) return std::optional<Outcome>();
     if (!cut.ok()) return cut.status();
     const std::string path = fmt::format("{}/cut_{}.mlpackage", options_.scratch, index);

@@ -39,14 +39,14 @@ Result<Errors> compare(const Pair& pair, const std::string& package, const std::
                        const InputTensors& inputs);
 
 // The first operation of a function from which on the numbers differ. The operations before it
-// whose results cannot be given out (cut_behind()) may be the cause as well.
+// whose results cannot be given out (cut_after()) may be the cause as well.
 struct FirstDifference {
   std::string operation;  // of its first output
   std::string type;
   std::size_t index = 0;  // among the operations that are no constants
   std::size_t count = 0;  // of those operations
   // The largest error of what crosses the last cut before it that can be compared, 0 where there is
-  // none, and the cut behind it.
+  // none, and the cut after it.
   double error_before = 0;
   double error = 0;
   std::string failure;  // the tested executor's error, where it fails on the function cut there
@@ -61,8 +61,8 @@ struct SearchOptions {
   const std::atomic<bool>* cancel = nullptr;  // may be null; outlives the call
 };
 
-// Cuts the function behind one operation after the other (cut_behind()), by binary search, and
-// compares what the two executors give. nullopt where the difference is gone once values inside the
+// Searches for the first operation after which the two executors differ, by a binary search over
+// cuts of the function (cut_after()). nullopt where the difference is gone once values inside the
 // function are outputs. kCancelled when `cancel` becomes true.
 Result<std::optional<FirstDifference>> find_first_difference(
     const Pair& pair, const std::string& package, const std::string& function,

@@ -104,8 +104,8 @@ std::vector<OperationName> operations_of(const ir::Function& function) {
   return out;
 }
 
-Result<mlpackage::Model> cut_behind(const mlpackage::Model& model, const std::string& name,
-                                    std::size_t index) {
+Result<mlpackage::Model> cut_after(const mlpackage::Model& model, const std::string& name,
+                                   std::size_t index) {
   const ir::Function* function = model.program.function(name);
   if (function == nullptr) return not_found("[{}] expected a function of the package", name);
   const std::span<ir::Op* const> all(function->block->ops);
@@ -134,7 +134,7 @@ Result<mlpackage::Model> cut_behind(const mlpackage::Model& model, const std::st
         if ((op == ops.back() || later.contains(value)) && can_be_given(*value))
           cut->block->outputs.push_back(copy.value(*value));
   if (cut->block->outputs.empty())
-    return unsupported("[{}] no value behind operation {} can be an output", name, index);
+    return unsupported("[{}] no value after operation {} can be an output", name, index);
   ANEMONE_ASSIGN_OR_RETURN(auto interface, mlpackage::describe_function(*cut));
   interface.name = "main";
   out.functions.push_back(std::move(interface));

@@ -26,8 +26,8 @@ std::string placement_text(const BuildResult& result) {
 std::string first_text(const FirstDifference& first) {
   std::string out = fmt::format("      first at {} {} (operation {} of {}): ", first.type,
                                 escaped(first.operation), first.index + 1, first.count);
-  if (!first.failure.empty()) return out + "cut behind it, " + escaped(first.failure) + "\n";
-  return out + fmt::format("error {:.3g} behind it, {:.3g} at the last cut before it that agrees\n",
+  if (!first.failure.empty()) return out + "cut after it, " + escaped(first.failure) + "\n";
+  return out + fmt::format("error {:.3g} after it, {:.3g} at the last cut before it that agrees\n",
                            first.error, first.error_before);
 }
 

@@ -113,7 +113,7 @@ Status check_functions(const Pair& pair, const std::string& folder, const Packag
   return {};
 }
 
-// The logits after a prompt and after each of some tokens, one behind the other.
+// The logits after a prompt and after each of some tokens, one after the other.
 Result<std::vector<float>> logits_of(engine::Session& session, const Ids& prompt, const Ids& more) {
   ANEMONE_RETURN_IF_ERROR(session.prefill(prompt));
   std::vector<float> out(session.logits().begin(), session.logits().end());

@@ -37,7 +37,7 @@ struct Build {
 };
 // The kinds of weights that builds have.
 std::vector<std::string_view> quant_names();
-// Every form with every kind of weights; the large ones behind the small ones.
+// Every form with every kind of weights; the large ones after the small ones.
 std::vector<Build> all_builds(bool has_large);
 // Small ones compute in a moment, but Core ML leaves them to the CPU. The large ones have 4 layers
 // of 1,024 channels in a package.

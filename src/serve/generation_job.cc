@@ -58,7 +58,7 @@ class GenerationJob::Writer {
     if (job.plan_.parts) parser_.emplace(*job.plan_.parts);
   }
 
-  // Takes the logits that stand behind a position of the prompt.
+  // Takes the logits that stand after a position of the prompt.
   Status score_prompt(std::int64_t position, std::span<const float> logits) {
     if (position == 0) {
       ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken first,

@@ -113,7 +113,7 @@ class ModelPool {
 
   // A lease on a model that is loaded, unless it is about to be unloaded; else null.
   ModelLease try_lease(std::size_t model);
-  // The same for whoever only tells something of a model: it does not count as a use.
+  // try_lease() for whoever only reports something of a model: it does not count as a use.
   ModelLease peek(std::size_t model);
   // Loads the model, where it is not loaded, and gives a lease on it. Once the flag is set, which
   // may be null, the request waits no more (kCancelled); after setting it, call look_again(). A
@@ -167,10 +167,11 @@ class ModelPool {
   ModelLease activate(std::shared_ptr<Lease> lease, bool is_use);
   ModelLease take(std::size_t model, bool is_use);
   bool gives_leases(std::size_t model) const;
+  // Whether a model is loaded, or is being loaded or unloaded.
   static bool is_in_memory(const Entry& entry);
-  std::size_t loaded() const;
+  std::size_t in_memory() const;
   std::size_t most_loaded() const;
-  std::uint64_t loaded_bytes() const;
+  std::uint64_t bytes_in_memory() const;
   bool has_room_for(std::size_t model) const;
   // Whether a model turned out to be larger than was known when it was loaded.
   bool is_over_bound() const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread of a pool that loads and unloads models, and what it does next.
+// The thread of ModelPool that loads and unloads models, one at a time, and the rules by which it
+// chooses what to do next.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -42,14 +43,18 @@ void ModelPool::end_cancelled() {
   for (auto it = waits_.begin(); it != waits_.end();) {
     const auto wait = it++;
     if (wait->cancel != nullptr && *wait->cancel)
+      // guarded(): even the text of the error may not find memory, which must not end the thread.
       answer(waits_, wait, engine::guarded([] {
                return cancelled("[request] was cancelled while it waited for its model");
              }));
   }
 }
 
-// Whoever needs room next must get it: the victim gives out no leases, even where it has none left
-// and others wait for it.
+// Chooses the model that is unloaded so that the first waiting request can have its own: of the
+// loaded models without leases the one that was unused for longest, else the one whose last lease
+// was taken longest ago. Also where all models together turned out to be too large. The victim
+// gives out no leases, also to requests that wait for it: otherwise a busy model would never become
+// free.
 void ModelPool::choose_victim() {
   const auto next = first_to_load();
   if ((next == waits_.end() || has_room_for(next->model)) && !is_over_bound()) {
@@ -90,11 +95,11 @@ bool ModelPool::is_in_memory(const Entry& entry) {
   return entry.state != ModelState::kUnloaded && entry.state != ModelState::kFailed;
 }
 
-std::size_t ModelPool::loaded() const {
+std::size_t ModelPool::in_memory() const {
   return static_cast<std::size_t>(std::ranges::count_if(entries_, is_in_memory));
 }
 
-std::uint64_t ModelPool::loaded_bytes() const {
+std::uint64_t ModelPool::bytes_in_memory() const {
   std::uint64_t bytes = 0;
   for (const Entry& entry : entries_)
     if (is_in_memory(entry)) bytes += entry.bytes;
@@ -102,16 +107,17 @@ std::uint64_t ModelPool::loaded_bytes() const {
 }
 
 bool ModelPool::has_room_for(std::size_t model) const {
-  if (loaded() == 0) return true;
-  if (loaded() >= most_loaded()) return false;
-  return options_.max_bytes == 0 || loaded_bytes() + entries_[model].bytes <= options_.max_bytes;
+  if (in_memory() == 0) return true;
+  if (in_memory() >= most_loaded()) return false;
+  return options_.max_bytes == 0 || bytes_in_memory() + entries_[model].bytes <= options_.max_bytes;
 }
 
 bool ModelPool::is_over_bound() const {
-  return options_.max_bytes != 0 && loaded() > 1 && loaded_bytes() > options_.max_bytes;
+  return options_.max_bytes != 0 && in_memory() > 1 && bytes_in_memory() > options_.max_bytes;
 }
 
 std::size_t ModelPool::most_loaded() const {
+  // 0: no limit.
   return options_.max_loaded == 0 ? entries_.size()
                                   : std::min(options_.max_loaded, entries_.size());
 }
@@ -172,13 +178,15 @@ void ModelPool::load(Lock& lock, std::size_t model) {
   lock.lock();
   if (loaded.ok()) {
     set_loaded(model, *std::move(loaded), seconds);
-    // Also where it is to be unloaded again: they came before.
+    // Also if somebody asked to unload the model during the load: the requests that wait for it
+    // came first.
     grant_all_of(model);
     return;
   }
   entry.state = ModelState::kFailed;
   entry.failure = failure;
   ++entry.failed_loads;
+  // Whoever asked for an unload gets null: the model is not loaded.
   while (!entry.unloads.empty()) answer(entry.unloads, entry.unloads.begin(), ModelLease());
   for (auto it = waits_.begin(); it != waits_.end();) {
     const auto wait = it++;
@@ -190,11 +198,14 @@ void ModelPool::unload(Lock& lock, const Unload& next) {
   Entry& entry = entries_[next.model];
   entry.state = ModelState::kUnloading;
   ModelEvent event{.kind = ModelEvent::Kind::kUnloaded, .reason = next.reason};
+  // How long the model was not used.
   event.seconds = seconds_between(entry.used, options_.now());
   event.bytes = entry.served.bytes;
+  // Of a ServedModel only the loaded model; the names stay.
   LoadedModel going = std::exchange(static_cast<LoadedModel&>(entry.served), LoadedModel());
   lock.unlock();
-  // The last one who knows the model frees it, and that should not be the thread of the texts.
+  // Whoever drops the last reference frees the model, which takes long. The engine drops its own
+  // first, so that this thread frees the model, and not the engine thread.
   if (hooks_.forget) hooks_.forget(*going.model);
   going = LoadedModel();
   event.model = entry.names.front();

@@ -35,7 +35,8 @@ struct LogEntry {
 // milliseconds since 1970. Control characters are escaped, so that it is one line.
 std::string log_line_of(const LogEntry& entry, LogFormat format, std::int64_t unix_ms);
 
-// The same for a model: "2026-01-31T12:00:00.250Z loaded pocket in 1.234 s, 12.3 MB".
+// The line of what happened to a model: "2026-01-31T12:00:00.250Z loaded pocket in 1.234 s, 12.3
+// MB".
 std::string log_line_of(const ModelEvent& event, LogFormat format, std::int64_t unix_ms);
 
 // Writes entries to a descriptor. Thread-safe.

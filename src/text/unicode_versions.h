@@ -12,7 +12,8 @@ namespace anemone::text {
 // change or compose in Unicode 9.0; what the others give does not matter to a normal form.
 bool may_change_in_unicode_9(char32_t value);
 
-// Those of is_numeric() and is_word_character() that an older utf8proc does not know.
+// Whether is_numeric() and is_word_character() hold for a code point that an older utf8proc does
+// not know.
 bool is_newer_numeric(char32_t value);
 bool is_newer_word_character(char32_t value);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small lawful programs for the laws of ane/laws_*.cc, and what a law finds in them.
+// Builds small programs for the tests of the laws (ane/laws_*.cc), and lists what a law finds in
+// them.
 #pragma once
 
 #include <functional>

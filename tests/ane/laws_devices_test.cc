@@ -79,7 +79,7 @@ TEST(EdgeCast, IsOneOfAnInputOrOutput) {
   EXPECT_EQ(with(true), kNone);
 }
 
-// Law 2 of the founding documents.
+// Law 2 of ane-book, chapter 1.
 TEST(LinearProduct, IsNoConvolution) {
   EXPECT_EQ(findings("linear-product",
                      [](Builder& b) {
@@ -99,7 +99,7 @@ TEST(LinearProduct, IsNoConvolution) {
             kNone);
 }
 
-// Law 3 of the founding documents.
+// Law 3 of ane-book, chapter 1.
 TEST(UnquantizedWeights, AreFloats) {
   const auto conv = [](bool is_quantized) {
     return findings("unquantized-weights", [&](Builder& b) {

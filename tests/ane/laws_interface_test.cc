@@ -135,7 +135,7 @@ TEST(Lists, OfShapesDoNotGoWithStates) {
   EXPECT_EQ(with("list-shapes", false), Found{"input main/x: a list of shapes"});
 }
 
-// Law 1 of the founding documents.
+// Law 1 of ane-book, chapter 1.
 TEST(Rank4, IsAskedOfLargeInputsAndOutputs) {
   const auto with = [](const Shape& shape) {
     return findings("rank-4", [&](Builder& b) {
@@ -148,7 +148,7 @@ TEST(Rank4, IsAskedOfLargeInputsAndOutputs) {
   EXPECT_EQ(with({1, 64}), kNone);
 }
 
-// Law 8 of the founding documents.
+// Law 8 of ane-book, chapter 1.
 TEST(CarriedCache, IsAnInputThatAProductReads) {
   const auto with = [](bool is_state) {
     return findings("carried-cache", [&](Builder& b) {

@@ -14,7 +14,7 @@ Found of_package(const char* law, std::uint64_t weight_bytes, std::int64_t layer
   return findings(law, Package{.program = program, .layers = layers, .weight_bytes = weight_bytes});
 }
 
-// Law 4 of the founding documents, and what was measured since.
+// Law 4 of ane-book, chapter 1, and what was measured since.
 TEST(PackageBytes, HaveThreeLimits) {
   EXPECT_EQ(of_package("large-package", 250'000'000), kNone);
   EXPECT_EQ(of_package("large-package", 250'000'001), Found{"package: 250.0 MB of weights"});
@@ -26,7 +26,7 @@ TEST(PackageBytes, HaveThreeLimits) {
   EXPECT_EQ(of_package("small-package", 0), kNone);
 }
 
-// Law 5 of the founding documents.
+// Law 5 of ane-book, chapter 1.
 TEST(Layers, AboveThreeAreANote) {
   EXPECT_EQ(of_package("layers-of-law-5", 0, 4), Found{"package: 4 layers"});
   EXPECT_EQ(of_package("layers-of-law-5", 0, 3), kNone);

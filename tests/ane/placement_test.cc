@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where others saw the operations of a package run, against what is predicted of a program of the
-// same form: the placement table of the founding documents, and what reports say of single forms.
+// same form: the placement table of ane-book, chapter 1, and what reports say of single forms.
 #include "ane/placement.h"
 
 #include <algorithm>

@@ -162,7 +162,7 @@ TEST(Manifest, NamesEveryPortRole) {
   EXPECT_EQ(port_role_name(PortRole::kPosition), "position");
 }
 
-// The rows of several layers in one cache, with room for a widest step of 64 behind the context.
+// The rows of several layers in one cache, with room for a widest step of 64 after the context.
 TEST(ManifestOfPackedCaches, ComesBackAsItWas) {
   Manifest manifest = sample_manifest();
   manifest.form.cache = CacheForm::kSlice;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What speeds are compared with, and how they are summed up.
+// The limits that measured speeds are compared with, and the median and spread of several speeds.
 #include <gtest/gtest.h>
 
 #include "bench/machine_rates.h"

@@ -119,7 +119,7 @@ TEST(GgufBlocks, ValuesOfOneAndTwoBits) {
       }
     }
     const TemporaryFolder folder;
-    // What comes behind ends the first tensor; the last one ends with the file.
+    // What comes after ends the first tensor; the last one ends with the file.
     GgufBuilder()
         .text("general.architecture", "blocks")
         .tensor("first", {1, 2 * form.values}, type->id, bytes)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of compiled checkpoints: the right model, verified, made once, and the user's own.
+// The cache of compiled checkpoints gives the right model, checks it, compiles it once, and is
+// private to the user.
 #include <algorithm>
 #include <atomic>
 #include <fcntl.h>

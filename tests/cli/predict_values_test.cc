@@ -83,7 +83,7 @@ TEST_F(PredictValues, GivesTheSameRandomNumbersForASeed) {
 
 TEST_F(PredictValues, SaysWhatAnInputTakes) {
   EXPECT_EQ(refusal("--input x=1,2,3 --input k=0"),
-            "anemone: [x] expected shape [2] of fp16, got [3] of int64\n");
+            "anemone: [x] expected numbers that fill shape [2], got 3\n");
   EXPECT_EQ(refusal("--input x=1,2049 --input k=0"),
             "anemone: [x] expected values that fp16 holds, got 2049 (element 1)\n");
   EXPECT_EQ(refusal("--input x=1,,2 --input k=0"),
@@ -104,7 +104,7 @@ TEST_F(PredictValues, SaysWhatAnInputTakes) {
   // Columns are no rows.
   const std::string turned = npy<float>("t.npy", "<f4", "(2, 1, 3)", Floats(6));
   EXPECT_EQ(refusal("--input k=0 --input x=" + turned),
-            "anemone: [x] expected shape [2] of fp16, got [2, 1, 3] of fp32\n");
+            "anemone: [x] expected shape [2], got [2, 1, 3]\n");
   EXPECT_EQ(predict("--input k=0 --input x=missing.npy --print").code, 5);
 }
 
@@ -146,7 +146,7 @@ TEST_F(PredictValues, ShapesNumbersToFlexibleInputs) {
         << name;
     const Outcome wrong = run_anemone("predict " + path + flag + "1,2,3 --print");
     EXPECT_EQ(wrong.code, 2) << name;
-    EXPECT_NE(wrong.err.find("got [3] of int64"), std::string::npos) << wrong.err;
+    EXPECT_NE(wrong.err.find(", got 3\n"), std::string::npos) << wrong.err;
   }
 }
 

@@ -234,11 +234,12 @@ TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
   }
   ::setenv("ANEMONE_API_KEY", "", 1);
   EXPECT_EQ(serve("--port 0").code, 2) << "empty is no key";
-  const std::vector<std::pair<const char*, const char*>> files = {{"none", "a key per line"},
-                                                                  {"bad", "line 2"},
-                                                                  {"rate", "line 3"},
-                                                                  {"name", "line 3"},
-                                                                  {"two", "line 2"}};
+  const std::vector<std::pair<const char*, const char*>> files = {
+      {"none", "an API key in each line"},
+      {"bad", "line 2"},
+      {"rate", "line 3"},
+      {"name", "line 3"},
+      {"two", "line 2"}};
   for (const auto& [name, part] : files) {
     const Outcome outcome = serve("--port 0 --api-key-file '" + folder.file(name) + "'");
     EXPECT_EQ(outcome.code, 2) << outcome.err;

@@ -90,7 +90,7 @@ TEST(CutFile, EndsACompilationThatReadsIt) {
   const std::string output = folder.file("output");
   const auto failed =
       compile(model, output, plain_options(), [&](std::uint64_t, std::uint64_t, const auto&) {
-        // The file is cut behind its header, which the compiler has read.
+        // The file is cut after its header, which the compiler has read.
         ASSERT_EQ(::truncate(weights.c_str(), static_cast<off_t>(whole_bytes / 2)), 0);
       });
   ASSERT_FALSE(failed.ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hidden state behind the final norm, against transformers.
+// The hidden state after the final norm, against transformers.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

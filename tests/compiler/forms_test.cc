@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every form of an artifact gives the bits of the plain one: tiers, a flexible number of tokens,
-// the other layout, shared embeddings, greedy heads.
+// Choices about an artifact that must not change its results: each gives the logits of the artifact
+// with the plain options, bit for bit. Tiers (functions for a smaller context), a flexible number
+// of tokens, hidden states with the tokens in the width, embeddings that lie in the head, and heads
+// that give the best token in place of logits.
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -25,12 +27,14 @@ class Forms : public ::testing::TestWithParam<Checkpoint> {
   void SetUp() override {
     if (!is_present(GetParam())) GTEST_SKIP() << "absent: " << GetParam().path;
     golden_ = read_golden(GetParam());
-    // Long enough to leave the tiers below, short enough for the continuation.
+    // A prompt and its continuation are longer than the smaller tiers of the tests below, and have
+    // to fit into the context.
     const std::size_t most = static_cast<std::size_t>(kContext) - kNewTokens;
     golden_.prompt.resize(std::min(golden_.prompt.size(), most));
   }
 
-  // Both kinds of caches: states, and inputs with outputs.
+  // The plain options in fp32 and in fp16. Their caches differ as well: Core ML has no fp32 states,
+  // so caches in fp32 are inputs and outputs.
   static std::vector<CompileOptions> bases() {
     CompileOptions exact;
     exact.precision = DType::kFp32;
@@ -49,7 +53,7 @@ class Forms : public ::testing::TestWithParam<Checkpoint> {
     const auto model = load(options);
     return model == nullptr ? Answer() : run_greedily(model, golden_.prompt, kNewTokens);
   }
-  // What the base with this index gives as it is. Made once for all tests of a checkpoint.
+  // The answer with bases()[base] unchanged. Made once for all tests of a checkpoint.
   const Answer& plain_of(std::size_t base) {
     static std::map<std::pair<std::string, std::size_t>, Answer> answers;
     const auto [it, is_new] = answers.try_emplace({GetParam().name, base});
@@ -120,6 +124,7 @@ TEST_P(Forms, AGreedyHeadPicksTheTokensOfTheLogits) {
     CompileOptions options = bases()[base];
     const Answer& plain = plain_of(base);
     options.form.head = artifact::HeadForm::kArgmax;
+    // So that a greedy head is tried over each layout of the logits.
     if (base == 1) options.form.logits = artifact::LogitsLayout::kLast;
     const auto model = load(options);
     ASSERT_NE(model, nullptr);

@@ -107,7 +107,7 @@ MODELS = {
 }
 
 # Seeds of the checkpoints for which the usual seed leads to a tie of two tokens, to two experts that fp16 cannot tell
-# apart, or to a query that finds next to nothing in the state of a delta net, which the norm behind it makes large
+# apart, or to a query that finds next to nothing in the state of a delta net, which the norm after it makes large
 # together with its rounding. States carry the noise of one token on to the next ones: of 85 seeds that were tried,
 # qwen3_next has the one at which its active experts lead most clearly.
 SEEDS = {"openai_privacy_filter": 6, "gemma4_text": 7, "gemma4_moe": 20, "zaya": 6, "qwen3_5_text": 6, "qwen3_fp8": 6, "qwen3_next": 40}
@@ -152,7 +152,7 @@ def randomize(model, in_fp8):
     for name, parameter in model.named_parameters():
         draw = torch.randn(parameter.shape)
         if parameter.dim() == 1:
-            # The norms of gemma3 and of the newer qwens add 1 on their own, but for the one behind a delta net.
+            # The norms of gemma3 and of the newer qwens add 1 on their own, but for the one after a delta net.
             adds_one = type(model).__name__.startswith(("Gemma3", "Qwen3Next", "Qwen3_5")) and "linear_attn.norm" not in name
             value = (0 if name.endswith("bias") or adds_one else 1) + 0.3 * draw
             if name.endswith("A_log"):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packages of the plans that the founding documents ran, from the config.json of each model.
+// The packages of the plans that others ran (ane/package_plan.h), from the config.json of each
+// model.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compile that did not come to its end, and the one after it.
+// A compilation that was interrupted, and the one that resumes it.
 #include <atomic>
 #include <filesystem>
 #include <gtest/gtest.h>

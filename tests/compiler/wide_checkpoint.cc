@@ -16,7 +16,8 @@ namespace {
 
 using anemone::testing::source_path;
 
-// Rows of bf16 of magnitudes around 0.1, no two of them alike.
+// Random values from -0.125 to 0.125: no two rows are the same, so that a row from the wrong place
+// is noticed.
 Tensor random_rows(std::int64_t columns) {
   Tensor out(DType::kBf16, {kWideVocabulary, columns});
   std::uint32_t seed = 7;

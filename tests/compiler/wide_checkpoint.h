@@ -6,12 +6,12 @@
 
 namespace anemone::compiler::testing {
 
-// Three outputs of split heads, of which the last one is narrower. All are multiples of the group
-// of a palette.
+// A vocabulary that is split over three outputs of a head (HeadOutputs::kSplit), of which the last
+// one is narrower. All three are multiples of the rows that share a palette.
 inline constexpr std::int64_t kWideVocabulary = 40'000;
 
-// A tiny checkpoint of tests/compiler/data, with this vocabulary and random rows, in a new
-// `folder`. Fails the test on an error.
+// Writes the tiny checkpoint `name` of tests/compiler/data to a new `folder`, with embeddings and a
+// head of kWideVocabulary random rows. Fails the test on an error.
 void write_wide(const std::string& name, const std::string& folder);
 
 }  // namespace anemone::compiler::testing

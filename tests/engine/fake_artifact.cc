@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake model has on disk.
+// The manifest and the embeddings of the fake model.
 #include <gtest/gtest.h>
 
 #include "base/file.h"

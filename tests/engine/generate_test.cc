@@ -123,7 +123,10 @@ TEST(Generate, PromptThatDoesNotFitNamesTheContext) {
   Engine engine({});
   const auto result = generate(engine, scripted.model(), Ids(9, 1), {});
   EXPECT_EQ(result.status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(result.status().message(), "[prompt] expected at most 8 tokens (the context), got 9");
+  EXPECT_EQ(
+      result.status().message(),
+      "[prompt] expected at most 8 tokens (the context of the compiled model), got 9: shorten "
+      "it, or compile with a larger --context");
 }
 
 TEST(Generate, NeverEmitsHalfACharacter) {

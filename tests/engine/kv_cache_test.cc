@@ -161,7 +161,7 @@ TEST_F(KvCacheTest, CountsTokensAndTheirMemory) {
   EXPECT_EQ(cache.bytes(), 3 * per_token);
   ASSERT_TRUE(cache.truncate(2).ok());
   EXPECT_EQ(cache.length(), 2);
-  // A step before the end drops what was behind it.
+  // A step before the end drops what was after it.
   step(cache, 1, {7});
   EXPECT_EQ(cache.length(), 2);
   EXPECT_EQ(cache.bytes(), 2 * per_token);

@@ -22,7 +22,7 @@ struct ScriptOptions {
   std::vector<std::int32_t> eos_ids = {257};
   std::vector<std::string> special_tokens = {};  // more of them, from kTextVocab on
   Json generation = Json::object();
-  // The hidden state behind the final norm is {number of tokens so far, 1}.
+  // The hidden state after the final norm is {number of tokens so far, 1}.
   bool gives_hidden = false;
   // Called in every run of the layer package, on the thread that runs it.
   std::function<void()> on_run = {};

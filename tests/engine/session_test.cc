@@ -126,7 +126,8 @@ TEST_P(EveryForm, FullContextIsUsedToTheLastPosition) {
   EXPECT_EQ(copy(session->logits()), expected.back());
   const Status full = session->decode(1).status();
   EXPECT_EQ(full.code(), Code::kInvalidArgument);
-  EXPECT_EQ(full.message(), "[fake] expected at most 200 tokens (the context), got 201");
+  EXPECT_EQ(full.message(),
+            "[fake] expected at most 200 tokens (the context of the compiled model), got 201");
   EXPECT_EQ(session->position(), 200);
 }
 
@@ -195,7 +196,7 @@ TEST_P(EveryForm, SessionsDecodeInABatchAsTheyDoAlone) {
   }
 }
 
-// Prompts of different lengths, behind different beginnings: one step with all of them.
+// Prompts of different lengths, after different beginnings: one step with all of them.
 TEST_P(EveryForm, SequencesReadPromptsInABatchAsTheyDoAlone) {
   const LoadedFake fake(options());
   StepRunner runner(fake.model);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists and classify: operations that the interpreter does itself, on values that no caller can
+// Lists and classify: operations that the interpreter runs itself, on values that no caller can
 // hand in or take out.
 #include <tuple>
 

@@ -100,7 +100,7 @@ TEST_F(Mixture, OfOneExpertAndASumIsLikeTheReference) {
   }
 }
 
-// A shard that ends behind the first expert: there is no sum yet.
+// A shard that ends after the first expert: there is no sum yet.
 TEST_F(Mixture, ReadsTheFirstExpertWhereItIsActive) {
   for (const std::int64_t tokens : {1, 9}) {
     SCOPED_TRACE(tokens);

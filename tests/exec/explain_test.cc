@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan says about its steps.
+// What explain() gives for the steps of a plan.
 #include <gtest/gtest.h>
 
 #include "exec/profile.h"

@@ -17,7 +17,7 @@ struct ExtendedState : FusionFixture {
     kNone,
     kStateIsReadAgain,   // by another operation
     kProductIsRead,      // is an output, too
-    kStateComesLast,     // behind the columns of the step
+    kStateComesLast,     // after the columns of the step
     kOtherAxis,          // channels are joined
     kMaskIsTransposed,   // and multiplied so
     kMaskIsMadeLater,    // from what is joined

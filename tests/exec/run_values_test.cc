@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only a run knows: values and shapes that contradict the plan, and sizes that no machine has.
-// tests/ops/engines_test.cc walks the values of every operation.
+// Errors that only a run can find: values and shapes that contradict the plan, and sizes that no
+// machine has. tests/ops/engines_test.cc walks the values of every operation.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What coremltools wrote is the same to coremltools after our reader and our writer had it."""
+"""anemone reads packages of coremltools and writes them again; coremltools then finds the same in them."""
 
 import pathlib
 import subprocess

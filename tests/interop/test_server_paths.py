@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths of `anemone serve` beside chats and completions, held against the tools that read them and transformers."""
+"""The paths of `anemone serve` beside chats and completions, against the tools that read them and transformers."""
 
 import json
 import math

@@ -22,7 +22,7 @@ def each(f):
 
 def numeric(block):
     digits = pre_tokenizers.Digits(individual_digits=False)
-    # Each character behind a letter: a number begins a piece of its own.
+    # Each character after a letter: a number begins a piece of its own.
     return "".join(c for c in block if len(digits.pre_tokenize_str("a" + c)) == 2)
 
 

@@ -92,7 +92,7 @@ std::vector<float> multiply(const Kernels& kernels, const Matrix& m, const Colum
       if (n < count && r < rows)
         packed.push_back(value);
       else
-        EXPECT_EQ(value, 77.0f) << "behind the result";
+        EXPECT_EQ(value, 77.0f) << "after the result";
     }
   return packed;
 }

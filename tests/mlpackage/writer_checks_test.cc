@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Core ML's loaders would not notice must not get into a package.
+// The writer refuses faults of a package that Core ML's loaders would not notice.
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"

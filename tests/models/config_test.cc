@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every architecture refuses, and which there are.
+// Configurations that every architecture refuses, and the list of architectures.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose layers are attention and an MLP.
+// Configurations of models whose layers are attention and an MLP.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemma3 and gemma4.
+// Configurations of gemma3 and gemma4.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

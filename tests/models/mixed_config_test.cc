@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models with experts, convolutions over time or linear attention.
+// Configurations of models with experts, short convolutions or gated delta nets.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

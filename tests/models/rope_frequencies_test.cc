@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against transformers: data/rope_cases.json is written by make_rope_cases.py.
+// Rotary frequencies against those of transformers in data/rope_cases.json (make_rope_cases.py).
 #include "models/blocks/rope_frequencies.h"
 
 #include <cmath>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile values in every operand that a run decides: programs of one operation each, made of the
-// cases of tests/ops/data, run by the reference interpreter and by the planned engine on every
-// instruction set of this machine. What the type rule refuses when it knows the values no engine
-// may execute, whatever types the program declares; anything else is refused with an error or
-// executed within the memory of its values, which the address sanitizer watches.
+// Runs programs of one operation, made of the cases of tests/ops/data, with hostile values in every
+// operand that is known only in a run. The engines are the reference interpreter, and the planned
+// engine on every instruction set of this machine.
+//
+// If the type rule of the operation refuses the values, every engine has to refuse them, whatever
+// types the program declares. Any other values are refused with an error or executed within the
+// memory of their tensors, which the address sanitizer watches. All engines have to agree.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -25,9 +27,9 @@ namespace {
 using exec::LoadedProgram;
 using kernels::simd::Isa;
 
-// Sizes that the values ask for are refused or served at once.
+// The memory of a run, in bytes: little, so that a hostile size is refused, or served at once.
 constexpr std::uint64_t kMemory = 1 << 20;
-// Cases of one file differ little from each other.
+// About so many cases of a file are run: they differ little from each other.
 constexpr std::size_t kCases = 5;
 
 bool is_number(DType dtype) {
@@ -45,9 +47,9 @@ bool is_operand(const ir::Parameter& parameter) {
 
 enum class Form {
   kInferred,  // the program declares the types that the rule infers without the values
-  kDeclared,  // it declares those of the case, and every operand is a value of the run's own
+  kDeclared,  // it declares those of the case, and another operation of the run makes each operand
   kOpen,      // no dimension of an input is known
-  kInBlock,   // as kDeclared, in a block of a condition
+  kInBlock,   // it declares those of the case, in both blocks of a condition
 };
 constexpr Form kForms[] = {Form::kInferred, Form::kDeclared, Form::kOpen, Form::kInBlock};
 
@@ -55,8 +57,8 @@ std::string name_of(std::string_view parameter, std::size_t i) {
   return "in_" + std::string(parameter) + "_" + std::to_string(i);
 }
 
-// The program of a case in a form; null where no run decides anything, or where the rule refuses
-// it, as it may when less is known.
+// The program of a case in a form. Null if no operand is left to a run, or if the type rule refuses
+// the form, as it may because it does not see the values.
 class ProgramOfCase {
  public:
   ProgramOfCase(const OpCase& op_case, Form form)
@@ -112,7 +114,8 @@ class ProgramOfCase {
                          : ir::Literal::of(argument.tensor->clone());
   }
 
-  // A value between operations: it lies in the arena of the plan.
+  // maximum(x, x): the same values, which now lie in the arena of the plan and not in the memory of
+  // the caller. Of types that maximum does not take, the input itself.
   ir::Value* copy(ir::Value* value, const Argument& argument) {
     ir::Builder::Input x{"x", value};
     const ir::Type& type = argument.type;
@@ -198,6 +201,7 @@ class Given {
         operand.name = name_of(parameter, i);
         operand.bytes = std::make_unique<std::byte[]>(size);
         if (size > 0) std::memcpy(operand.bytes.get(), view.data, size);
+        // A value of rank 0 is [1] at the interface of a function (exec::Feature).
         operand.view = {view.dtype, view.shape.empty() ? Shape{1} : view.shape,
                         operand.bytes.get()};
       }
@@ -227,7 +231,8 @@ class Given {
   std::vector<Operand> operands_;
 };
 
-// What an element may be that counts, places or measures something else.
+// Hostile values of an element that is a count, an index or a size: around 0, around each dimension
+// of the case, and the ends of int32; and for floats huge, fractional and non-finite ones.
 std::vector<double> hostile_numbers(const OpCase& op_case, DType dtype) {
   std::set<double> out = {-1, 0, 1, -2147483648.0, 2147483647.0};
   for (const auto& [parameter, arguments] : op_case.inputs)
@@ -246,7 +251,7 @@ std::vector<double> hostile_numbers(const OpCase& op_case, DType dtype) {
 
 void set_element(Tensor& tensor, std::size_t i, double number) {
   const MutableTensorView view = tensor.mutable_view();
-  if (view.dtype == DType::kInt32) {  // not through float
+  if (view.dtype == DType::kInt32) {  // a float cannot hold 2147483647
     view.as<std::int32_t>()[i] = static_cast<std::int32_t>(number);
     return;
   }
@@ -257,8 +262,8 @@ void set_element(Tensor& tensor, std::size_t i, double number) {
 
 class Engines : public ::testing::TestWithParam<std::string> {
  protected:
-  // What the rule says of a case whose values it knows.
-  static bool is_lawful(const OpCase& op_case, std::vector<ir::Type>& types) {
+  // Whether the type rule accepts the case when it sees all values; `types` gets what it infers.
+  static bool is_accepted(const OpCase& op_case, std::vector<ir::Type>& types) {
     const ir::OpSchema& schema = *ops::op_registry().find(op_case.op);
     const CaseContext context(op_case, op_case.inputs, schema, {});
     return ir::infer_types(schema, context, context.bound_parameters(), types).ok();
@@ -268,7 +273,7 @@ class Engines : public ::testing::TestWithParam<std::string> {
   void expect_refused_or_executed(const OpCase& op_case, Form form,
                                   const std::vector<Engine>& engines, const std::string& what) {
     std::vector<ir::Type> types;
-    bool may_run = is_lawful(op_case, types);
+    bool may_run = is_accepted(op_case, types);
     if (may_run && form != Form::kInferred && form != Form::kOpen)
       for (std::size_t i = 0; i < types.size(); ++i)
         may_run = may_run && ir::is_compatible(op_case.outputs[i].type, types[i]);
@@ -348,7 +353,7 @@ TEST_P(Engines, RefuseOrExecuteHostileValues) {
     }
 }
 
-// All operations but those that the interpreter does itself: tests/exec has their hostile values.
+// All operations but those that the interpreter runs itself: tests/exec has their hostile values.
 // registry_test.cc checks that each of the others has a data file.
 std::vector<std::string> kernel_operations() {
   std::vector<std::string> out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That no operation is without tests, and that the operations of language models are there.
+// No operation is without tests, and the operations of language models are there.
 #include "ops/registry.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace anemone::testing {
 namespace {
 
-// The interpreter does these itself. Values of lists and blocks have no place in a data file: they
-// are tested in tests/exec.
-constexpr std::array<std::string_view, 9> kControl = {"classify",    "cond",      "list_gather",
-                                                      "list_length", "list_read", "list_scatter",
-                                                      "list_write",  "make_list", "while_loop"};
-// The interpreter does these too; their data files hold types only.
+// The interpreter runs these operations itself, without a kernel. They take or give lists, blocks
+// or class labels, which a data file cannot hold, so tests/exec tests them.
+constexpr std::array<std::string_view, 9> kInterpreted = {
+    "classify",     "cond",       "list_gather", "list_length", "list_read",
+    "list_scatter", "list_write", "make_list",   "while_loop"};
+// The interpreter runs these as well; their data files hold types only.
 constexpr std::array<std::string_view, 3> kTypesOnly = {"const", "read_state", "write_state"};
 
 // What packages of language models are made of.
@@ -57,18 +57,19 @@ bool has_data(std::string_view op) {
   return std::filesystem::exists(ANEMONE_SOURCE_DIR "/tests/ops/data/" + std::string(op) + ".json");
 }
 
-TEST(OpRegistryTest, every_operation_has_a_data_file_or_is_control_flow) {
+TEST(OpRegistryTest, every_operation_has_a_data_file_or_is_interpreted) {
   for (const std::string_view op : ops::op_registry().names())
-    EXPECT_NE(has_data(op), contains(kControl, op)) << op;
+    EXPECT_NE(has_data(op), contains(kInterpreted, op)) << op;
 }
 
-TEST(OpRegistryTest, every_control_operation_is_in_the_registry) {
-  for (const std::string_view op : kControl) EXPECT_NE(ops::op_registry().find(op), nullptr) << op;
+TEST(OpRegistryTest, every_interpreted_operation_is_in_the_registry) {
+  for (const std::string_view op : kInterpreted)
+    EXPECT_NE(ops::op_registry().find(op), nullptr) << op;
 }
 
-TEST(OpRegistryTest, every_operation_has_a_kernel_or_is_done_by_the_interpreter) {
+TEST(OpRegistryTest, every_operation_has_a_kernel_or_is_interpreted) {
   for (const std::string_view op : ops::op_registry().names()) {
-    const bool is_interpreted = contains(kControl, op) || contains(kTypesOnly, op);
+    const bool is_interpreted = contains(kInterpreted, op) || contains(kTypesOnly, op);
     EXPECT_NE(kernels::find_reference_kernel(op) != nullptr, is_interpreted) << op;
   }
 }

@@ -105,7 +105,7 @@ TEST_F(FunctionCheck, WhatTheTestedExecutorDoesNotGiveIsItsError) {
   }
 }
 
-// y = x where 3 x > 8, else 0: behind the comparison nothing is left but truth values.
+// y = x where 3 x > 8, else 0: after the comparison nothing is left but bools.
 std::string write_comparison(const std::string& path) {
   using exec::coreml::testing::add_interface;
   mlpackage::Model model;

@@ -204,18 +204,18 @@ TEST(CutBehind, GivesWhatCrossesTheCut) {
   const auto all = operations_of(*whole->program.function("twice"));
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].name, "scaled");
-  const auto cut = cut_behind(*whole, "twice", 0);
+  const auto cut = cut_after(*whole, "twice", 0);
   ASSERT_TRUE(cut.ok()) << cut.status().message();
   ASSERT_EQ(cut->functions.size(), 1U);
   ASSERT_EQ(cut->functions[0].outputs.size(), 1U);
   EXPECT_EQ(cut->functions[0].outputs[0].name, "scaled");
   EXPECT_EQ(cut->functions[0].inputs.size(), 1U);
   // Behind the read of a state nothing reads x yet.
-  const auto read = cut_behind(*whole, "decode", 0);
+  const auto read = cut_after(*whole, "decode", 0);
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_TRUE(read->functions[0].inputs.empty());
   EXPECT_EQ(read->functions[0].states.size(), 1U);
-  EXPECT_EQ(cut_behind(*whole, "none", 0).status().code(), Code::kNotFound);
+  EXPECT_EQ(cut_after(*whole, "none", 0).status().code(), Code::kNotFound);
 }
 
 }  // namespace

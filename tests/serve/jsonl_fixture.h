@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that says the alphabet, and dialogs with it.
+// A model that says the alphabet, and connections to it.
 #pragma once
 
 #include <atomic>

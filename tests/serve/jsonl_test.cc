@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON lines: the connection and its lines.
+// The protocol of JSON lines: how bytes become lines, and what a connection answers to each.
 #include <array>
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP over TLS: what plain HTTP has, and what only handshakes can do wrong.
+// HTTP over TLS: the answers are those of plain HTTP, and a handshake that fails or takes too long
+// harms nobody else.
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>

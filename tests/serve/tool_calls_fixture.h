@@ -20,7 +20,7 @@ inline constexpr const char* kThinkingTemplate =
     "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments.city }}"
     "{% endfor %}\n{% endfor %}{% if tools %}T\n{% endif %}"
     "{% if enable_thinking %}<think>\n{% endif %}"
-    "{% if is_told %}<think>\n\n</think>\n\n{% endif %}"
+    "{% if has_empty_reasoning %}<think>\n\n</think>\n\n{% endif %}"
     "{# <tool_call>{\"name\": ..., \"arguments\": ...}</tool_call>, </think> #}";
 
 inline const Json kHi = Json::array({{{"role", "user"}, {"content", "hi"}}});
@@ -69,7 +69,8 @@ class ToolCallsTest : public ::testing::Test {
         testing::fetch(server_.port(), testing::post_text(kChat, dump_json(body))), 400, param,
         code);
   }
-  // Has the model answer the request with this text.
+  // Has the model answer the request with this text: sets what it gives from the end of the
+  // request's prompt on.
   void say(Json body, std::string_view text) {
     body["max_tokens"] = 1;
     const auto at = post(body)["usage"]["prompt_tokens"].get<std::int64_t>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of tools and reasoning over HTTP, in the syntax that the template of the test names.
+// Tool calls and reasoning over HTTP. The syntax of the calls follows from the chat template of
+// each test; say() sets what the scripted model answers. Each byte of a text is a token.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +87,7 @@ TEST_F(ToolCallsTest, ThatAreNoneAreContent) {
 
 TEST_F(ToolCallsTest, EndWithTheTextThatIsCut) {
   say(asked_, kParisCall);
-  asked_["max_tokens"] = 60;
+  asked_["max_tokens"] = 60;  // ends after "Paris"
   const Json choice = post(asked_)["choices"][0];
   EXPECT_EQ(choice["finish_reason"], "length");
   EXPECT_EQ(choice["message"]["tool_calls"][0]["function"]["arguments"], R"({"city": "Paris)");
@@ -112,7 +113,7 @@ TEST(CallsOfAList, AreOneWhereTheClientWantsNoMore) {
       "<|tool_call_start|>[now(), weather(city=\"Paris\")]"
       "<|tool_call_end|>");
   ids.push_back(engine::testing::kImEnd);
-  server.model().say(3, ids);
+  server.model().say(3, ids);  // after the 3 tokens of the prompt, "hiT"
   Json body = {{"messages", kHi}, {"tools", kTools}};
   const auto calls = [&] {
     const Json answer = json_of(fetch(server.port(), post_text(kChat, dump_json(body))).body);
@@ -127,7 +128,9 @@ TEST(CallsOfAList, AreOneWhereTheClientWantsNoMore) {
   EXPECT_EQ(calls(), std::vector<std::string>{"now"});
 }
 
-// The model does not think first, and leaves all else to the grammar.
+// A forced call begins at once, without reasoning. After "{" the script wants the text to end,
+// which the grammar does not allow. All other tokens have equal logits, so the grammar decides the
+// rest.
 TEST_F(ToolCallsTest, AreForced) {
   asked_["parallel_tool_calls"] = false;
   for (const char* choice :
@@ -153,7 +156,8 @@ TEST_F(ToolCallsTest, AreForced) {
 TEST_F(ToolCallsTest, OfStrictFunctionsAreValid) {
   asked_["tools"][0]["function"]["strict"] = true;
   asked_["parallel_tool_calls"] = false;
-  // What is not valid is not written, though the model would: it is a free choice from there.
+  // The model wants "Berlin", which is not in the enum, so the grammar does not allow it. All other
+  // tokens have equal logits, so either of the valid cities may follow.
   say(asked_, "Hm. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Berlin\"}}");
   const Json choice = post(asked_)["choices"][0];
   EXPECT_EQ(choice["message"]["content"], "Hm.");
@@ -173,7 +177,8 @@ TEST_F(ToolCallsTest, AreAnsweredInAnotherTurn) {
               {"function", {{"name", "weather"}, {"arguments", R"({"city": "Paris"})"}}}}})}});
   asked_["messages"].push_back({{"role", "tool"}, {"tool_call_id", "call_1"}, {"content", "sun"}});
   asked_["max_tokens"] = 1;
-  // "user:hi", "assistant:weatherParis", "tool:sun" and "T\n".
+  // "user:hi", "assistant:weatherParis", "tool:sun", and "T\n" as there are tools. A line end right
+  // after a tag of the template is left out (trim_blocks), so messages have none.
   EXPECT_EQ(post(asked_)["usage"]["prompt_tokens"], 7 + 22 + 8 + 2);
 }
 
@@ -229,7 +234,7 @@ TEST_F(ToolCallsTest, ReasoningMayBeginInThePrompt) {
   say(body, "Hm.\n</think>\n\nYes.");
   EXPECT_EQ(message(body)["reasoning_content"], "Hm.");
   EXPECT_EQ(message(body)["content"], "Yes.");
-  // The request's own variables come first; then the answer is all content.
+  // chat_template_kwargs override enable_thinking: without <think> in the prompt, all is content.
   body["chat_template_kwargs"] = {{"enable_thinking", false}};
   say(body, "Yes.");
   EXPECT_FALSE(message(body).contains("reasoning_content"));
@@ -248,14 +253,15 @@ TEST_F(ToolCallsTest, AFormatBeginsBehindTheReasoning) {
   EXPECT_EQ(answer["content"], R"({"a": 7})");
 }
 
-TEST_F(ToolCallsTest, NoReasoningIsWrittenBehindAnEmptyOne) {
+TEST_F(ToolCallsTest, NoReasoningFollowsAnEmptyOneInThePrompt) {
   Json body = {{"messages", kHi}, {"guided_choice", {"yes", "no"}}};
   say(body, "<think>Hm.</think>no");
   EXPECT_EQ(message(body)["reasoning_content"], "Hm.");
-  body["chat_template_kwargs"] = {{"is_told", true}};
+  body["chat_template_kwargs"] = {{"has_empty_reasoning", true}};
   say(body, "<think>Hm.</think>no");
   EXPECT_FALSE(message(body).contains("reasoning_content"));
-  EXPECT_EQ(message(body)["content"], "no") << "the lowest of the ids that may come";
+  EXPECT_EQ(message(body)["content"], "no")
+      << "of the allowed tokens, which have equal logits, the lowest id is taken";
 }
 
 TEST_F(ToolCallsTest, NeedATemplateThatTakesThem) {
@@ -279,7 +285,7 @@ TEST_F(ToolCallsTest, AreRefusedWithASchemaThatCannotBeFollowed) {
   expect_refused({{"messages", kHi}, {"tools", many}}, "tools");
 }
 
-// Phi-4-mini's template has its tools from the system message.
+// Phi-4-mini's template reads the tools from the system message.
 TEST(ToolsInAMessage, AreATextOfFunctions) {
   engine::testing::ScriptOptions options;
   options.chat_template =
@@ -298,7 +304,7 @@ TEST(ToolsInAMessage, AreATextOfFunctions) {
             text.size() + 2);
 }
 
-// Markers may be special tokens, which other texts do not show.
+// Markers may be special tokens, which give no text in other answers.
 TEST(SpecialMarkers, ReachTheParser) {
   engine::testing::ScriptOptions options;
   options.chat_template = "{{ messages[0].content }}{% if tools %}T{% endif %}{# <|tool_call|> #}";
@@ -308,14 +314,14 @@ TEST(SpecialMarkers, ReachTheParser) {
   const auto rest = engine::testing::bytes_of(R"([{"name": "now", "arguments": {}}])");
   ids.insert(ids.end(), rest.begin(), rest.end());
   ids.push_back(engine::testing::kImEnd);
-  server.model().say(3, ids);
+  server.model().say(3, ids);  // after the 3 tokens of the prompt, "hiT"
   Json body = {{"messages", kHi}, {"tools", kTools}};
   const auto ask = [&] {
     return json_of(
         fetch(server.port(), post_text(kChat, dump_json(body))).body)["choices"][0]["message"];
   };
   EXPECT_EQ(ask()["tool_calls"][0]["function"]["name"], "now");
-  // Forced calls may use the token as well as its letters.
+  // The grammar of a forced call accepts the special token as well as its text, byte by byte.
   body["tool_choice"] = "required";
   body["parallel_tool_calls"] = false;
   EXPECT_EQ(ask()["tool_calls"][0]["function"]["name"], "now");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP on a Unix socket: what TCP has, and whose the file is.
+// HTTP over a Unix socket: the answers are those over TCP, and the file of the socket belongs to
+// its server.
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>

@@ -8,8 +8,8 @@
 
 namespace anemone::testing {
 
-// Of the angle between two vectors of one length, as of the logits of two models. Not a number,
-// which is below any bound, where a value is none or all of a vector are 0.
+// The cosine of the angle between two vectors of one length, such as the logits of two models. NaN
+// if a value is NaN or a vector is zero; NaN fulfils no bound.
 inline double cosine(std::span<const float> a, std::span<const float> b) {
   EXPECT_EQ(a.size(), b.size());
   double dot = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compressed weight stands for, by the reference kernels.
+// The values of a compressed weight, by the reference kernels.
 #pragma once
 
 #include <anemone/status.h>
@@ -15,8 +15,10 @@
 
 namespace anemone::testing {
 
-// The matrix that `op`, a constexpr operation or "const", makes of these parameters; its floats
-// have the type of the last one (scales, palettes or the constant itself).
+// The matrix that `op`, a constexpr operation or "const", makes of these parameters. Their order
+// counts: the result has the shape of the first one (data or indices) and the float type of the
+// last one (scales, palettes or the constant itself). Parameters that are texts have their
+// defaults.
 inline Result<Tensor> decoded_weight(std::string_view op,
                                      std::vector<std::pair<std::string, Tensor>> inputs) {
   if (op == "const") return std::move(inputs.front().second);

@@ -18,7 +18,7 @@ struct Golden {
 
 class PackedBytes : public ::testing::TestWithParam<Golden> {};
 
-TEST_P(PackedBytes, AreWhatCoreMlWrites) {
+TEST_P(PackedBytes, AreInTheLayoutOfCoreMl) {
   const Golden& golden = GetParam();
   std::vector<std::byte> packed(dtype_bytes(golden.dtype, golden.values.size()));
   ASSERT_EQ(packed.size(), golden.bytes.size());
@@ -35,7 +35,8 @@ TEST_P(PackedBytes, ReadBackAsTheValues) {
   EXPECT_EQ(out, golden.values);
 }
 
-// The first three were written by Apple's own blob writer.
+// Apple's blob writer wrote the bytes of the first three. The others follow the same rule: the
+// first value is in the lowest bits.
 INSTANTIATE_TEST_SUITE_P(
     Goldens, PackedBytes,
     ::testing::Values(Golden{DType::kInt4, {-8, -1, 0, 1, 2, 7, 3}, {0xf8, 0x10, 0x72, 0x03}},

@@ -25,7 +25,8 @@ std::shared_ptr<const ToolSet> tools() {
 struct Call {
   std::string name;
   std::string arguments;
-  bool is_complete = false;
+  bool has_ended =
+      false;  // kCallEnd came, also of a call that the end of the text or an error cut off
   bool operator==(const Call&) const = default;
 };
 
@@ -50,12 +51,12 @@ struct Answer {
           break;
         case AnswerEvent::Kind::kArguments:
           EXPECT_EQ(event.call + 1, calls.size());
-          EXPECT_FALSE(calls.back().is_complete);
+          EXPECT_FALSE(calls.back().has_ended);
           calls.back().arguments += event.text;
           break;
         case AnswerEvent::Kind::kCallEnd:
-          EXPECT_FALSE(calls.back().is_complete);
-          calls.back().is_complete = true;
+          EXPECT_FALSE(calls.back().has_ended);
+          calls.back().has_ended = true;
           break;
       }
   }
@@ -64,7 +65,7 @@ struct Answer {
 void PrintTo(const Answer& answer, std::ostream* out) {
   *out << "content \"" << answer.content << "\" reasoning \"" << answer.reasoning << '"';
   for (const Call& call : answer.calls)
-    *out << ' ' << call.name << '(' << call.arguments << ')' << (call.is_complete ? "" : "...");
+    *out << ' ' << call.name << '(' << call.arguments << ')' << (call.has_ended ? "" : "...");
 }
 
 Answer parse(const AnswerParserOptions& options, const std::vector<std::string_view>& pieces) {
@@ -87,10 +88,10 @@ Answer parse(const AnswerParserOptions& options, std::string_view text) {
   return whole;
 }
 
-AnswerParserOptions with(CallSyntax calls, bool thinks = true) {
+AnswerParserOptions with(CallSyntax calls) {
   AnswerParserOptions options;
   options.syntax.calls = calls;
-  if (thinks && calls != CallSyntax::kHarmony) {
+  if (calls != CallSyntax::kHarmony) {  // which has channels in place of markers
     options.syntax.reasoning_open = "<think>";
     options.syntax.reasoning_close = "</think>";
   }
@@ -148,6 +149,7 @@ const SyntaxCase kCases[] = {
      CallSyntax::kHermes,
      "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"a\nb\"}}</tool_call>",
      {"", "", {{"weather", R"({"city": "a\nb"})", true}}}},
+    // Arguments that have gone out cannot be taken back: the call ends, and the rest is content.
     {"HermesCutInArguments",
      CallSyntax::kHermes,
      R"(<tool_call>{"name": "weather", "arguments": {"city": "Pa)",
@@ -381,6 +383,7 @@ TEST(AnswerParser, ReadsTheThoughtChannelOfGemma) {
 }
 
 TEST(AnswerParser, GivesUpACallThatIsTooLong) {
+  // The syntaxes of Python and Gemma hold any text up to the closing marker.
   for (const CallSyntax syntax : {CallSyntax::kQwenXml, CallSyntax::kPython, CallSyntax::kGemma}) {
     const std::string open(call_open(syntax));
     const std::string text =
@@ -390,7 +393,8 @@ TEST(AnswerParser, GivesUpACallThatIsTooLong) {
 }
 
 TEST(AnswerParser, TakesALongAnswerOfMarkersQuickly) {
-  // A million bytes; work that grew with the square of the text would take hours.
+  // A million bytes: work that grows with the square of the text would run into the timeout of
+  // ctest.
   for (const auto& option : kCases) {
     const std::string open(call_open(option.syntax));
     if (open.empty()) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a text, its pieces and its ids take is charged to one budget, and so is an answer's
-// decoding.
+// The memory and the processor time that a tokenizer takes for a text (its copies, pieces and ids)
+// are charged to one WorkBudget, and so is the decoding of an answer: hostile tokenizers and texts
+// end with an error, not the process.
 #include <atomic>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -102,7 +103,8 @@ TEST(TextCharges, ThePostProcessorAddsABoundedNumberOfTokens) {
     return Tokenizer::parse(dump_json(parts), "tokenizer.json").status().code();
   };
   EXPECT_EQ(load(10, 10), Code::kOk);
-  EXPECT_EQ(load(30, 30), Code::kUnsupported) << "the sum counts";
+  // Each of the two processors adds 900 ids, fewer than the 1,024 that both may add together.
+  EXPECT_EQ(load(30, 30), Code::kUnsupported) << "the ids of all processors count together";
   EXPECT_EQ(load(1000, 1000), Code::kUnsupported);
 }
 
@@ -111,7 +113,8 @@ TEST(TextCharges, AStepFreesWhatTheOneBeforeItMade) {
   for (int i = 0; i < 100; ++i) steps.push_back(metaspace());
   const auto tokenizer = make({{"pre_tokenizer", sequence("pretokenizers", std::move(steps))}});
   const std::string text(100'000, 'a');
-  // One step takes about 5 MB, the hundred of them took 500 MB.
+  // One step takes about 5 MB. If none freed what the one before it made, a hundred would take 500
+  // MB.
   EXPECT_TRUE(encode_within(*tokenizer, text, 16 * kMegabyte).ok());
   expect_out_of_memory(encode_within(*tokenizer, text, 4 * kMegabyte));
 }
@@ -122,7 +125,8 @@ TEST(TextCharges, ATextPaysForAllThatItsNormalizerMakes) {
   EXPECT_TRUE(encode_within(*longer, text, 1024 * kMegabyte).ok());
   expect_out_of_memory(encode_within(*longer, text, 4 * kMegabyte));
 
-  // Each text between two special tokens is short; the ids of all of them are the request's.
+  // Each text between two special tokens is short, but the ids of all of them are charged to the
+  // request.
   const auto pieces = make(
       {{"normalizer", {{"type", "Prepend"}, {"prepend", std::string(10'000, 'x')}}},
        {"added_tokens",
@@ -155,6 +159,7 @@ TEST(TextCharges, ALongPrefixOfEachCharacterIsCharged) {
   model["continuing_subword_prefix"] = std::string(100'000, '#');
   model["merges"] = Json::array();
   const auto tokenizer = make({{"model", std::move(model)}});
+  // Without a budget of the caller, the default one applies (text_limits()).
   expect_out_of_memory(tokenizer->encode(std::string(1'000'000, 'a')).status());
 }
 
@@ -174,6 +179,7 @@ std::shared_ptr<const Tokenizer> one_token(const std::string& content, Json deco
                {"decoder", std::move(decoder)}});
 }
 
+// "(a|aa)+[cd]" backtracks exponentially in the number of a's, as no c or d follows.
 TEST(TextCharges, TheTokensOfAnAnswerShareOneBudget) {
   const auto tokenizer =
       one_token(std::string(22, 'a') + "b", replace("Regex", "(a|aa)+[cd]", "x"));
@@ -189,7 +195,7 @@ TEST(TextCharges, TheTokensOfAnAnswerShareOneBudget) {
             std::string::npos);
 }
 
-TEST(TextCharges, APatternThatCannotBeMatchedEndsTheAnswer) {
+TEST(TextCharges, APatternThatTakesTooManyStepsEndsTheAnswer) {
   const auto tokenizer =
       one_token(std::string(60, 'a') + "b", replace("Regex", "(a|aa)+[cd]", "x"));
   EXPECT_EQ(TextStreamer(tokenizer).push(9).status().code(), Code::kUnsupported);

@@ -69,7 +69,7 @@ TEST(ChatTemplateGolden, EveryPublishedTemplateRendersAsInTransformers) {
   EXPECT_EQ(checked.cases, 1888);
 }
 
-// A small part of the same, in every checkout: tests/text/make_goldens.py.
+// A small part of these cases, which is committed; tests/text/make_goldens.py writes it.
 TEST(ChatTemplateGolden, TheCommittedOnesRenderAsInTransformers) {
   const Checked checked =
       check_template_goldens(testing::source_path("tests/text/data/chat-templates"));

@@ -16,8 +16,9 @@ std::string letters(std::mt19937& random, std::size_t count) {
   return text;
 }
 
-// The text up to its stop string, by definition: the first end of a stop string, the longest of
-// those.
+// What StopStrings has to give, by its definition: the text up to the stop string that is complete
+// first, and of several that are complete at the same byte the longest. Sets `stop` to it; an empty
+// stop string never counts.
 std::string expected_text(const std::string& text, const std::vector<std::string>& stops,
                           std::string& stop) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
@@ -63,7 +64,7 @@ TEST(StopStrings, HoldBackNoMoreThanTheBeginningOfOne) {
 }
 
 TEST(StopStrings, TakeTimeInProportionToTheText) {
-  // Compared with every beginning of the stop string, this took a minute.
+  // To compare the text with every beginning of the stop string would take a minute.
   constexpr std::size_t kBytes = 3'000'000;
   const std::string run(kBytes, 'a');
   StopStrings watch({run + 'b'});

@@ -21,6 +21,7 @@ Result<std::string> render(const std::string& source, const Json& context = Json
   return parsed->render(context, options);
 }
 
+// A loop that would run its body 10^10 times: only a limit of the renderer ends it.
 std::string repeated(const std::string& body) {
   return "{% for i in range(99999) %}{% for j in range(99999) %}" + body +
          "{% endfor %}{% endfor %}";
@@ -30,7 +31,9 @@ class TemplateLimits : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(TemplateLimits, StopTheRender) {
   const testing::CpuTimeBound bound;
-  // Counted work takes many times as long under a sanitizer, which is there for the memory.
+  // The renderer counts units of work by default. A sanitizer makes each unit many times slower,
+  // and looks for errors of memory, not at this limit: there a limit of processor time ends the
+  // render.
   WorkBudget::Limits limits;
   if (testing::kIsSanitized) limits.cpu_time = std::chrono::seconds(2);
   WorkBudget budget("request", limits);
@@ -41,7 +44,7 @@ TEST_P(TemplateLimits, StopTheRender) {
   EXPECT_EQ(text.status().code(), Code::kInvalidArgument) << text.status().message();
 }
 
-// A list of lists of the one before: 2^40 paths, 40 objects.
+// Each round puts the list of the round before twice into a new one: 40 objects, but 2^40 paths.
 const std::string kShared =
     "{% set n = namespace(a=[], b=[]) %}{% for i in range(40) %}{% set n.a = [n.a, n.a] %}"
     "{% set n.b = [n.b, n.b] %}{% endfor %}";
@@ -143,7 +146,9 @@ INSTANTIATE_TEST_SUITE_P(
         "{% set d = {} %}{% for i in range(99999) %}{% for j in range(99) %}"
         "{% set x = d.update({i * 99 + j: 'x' ~ i}) %}{% endfor %}{% endfor %}"));
 
-TEST(TemplateMemory, LoopsHoldTheirItemsWhileTheyChoose) {
+// A loop with a filter holds the list of its items while it evaluates the filter. One such list
+// fits into 10 MB; those of 20 nested loops do not.
+TEST(TemplateMemory, FilteringLoopsHoldTheirItems) {
   RenderOptions options;
   options.limits.memory = 10 << 20;
   const std::string source =
@@ -156,8 +161,10 @@ TEST(TemplateMemory, LoopsHoldTheirItemsWhileTheyChoose) {
   EXPECT_NE(text.status().message().find("10 MB"), std::string::npos) << text.status().message();
 }
 
-// The error of an item that nobody asks for does not end the render, which must pay for it.
-TEST(TemplateErrors, ThatAreKeptCostWhatTheyTake) {
+// map() and select() are lazy: the error of an item that is never read does not end the render. To
+// make and keep such an error still counts as work and memory. Some of these renders end with a
+// limit and some with a text; each ends soon, and an error message stays short.
+TEST(TemplateErrors, OfItemsThatAreNeverReadCountAgainstTheLimits) {
   std::string arguments;
   for (int i = 0; i < 20000; ++i) arguments += ",1";
   std::string maps;
@@ -225,7 +232,8 @@ TEST(TemplateWork, ValuesThatContainThemselvesEnd) {
             "TrueFalse");
 }
 
-TEST(TemplateWork, ValuesOfAnyDepthAreDropped) {
+// Freeing 200,000 nested lists must not overflow the stack.
+TEST(TemplateWork, ValuesOfAnyDepthAreFreed) {
   const testing::CpuTimeBound bound;
   const auto text = render(
       "{% set n = namespace(x=[]) %}{% for i in range(99999) %}{% for j in range(2) %}"
@@ -274,7 +282,8 @@ TEST(TemplateBudget, TheRequestHoldsWhatItsRenderHolds) {
   WorkBudget budget("request", limits);
   RenderOptions options;
   options.budget = &budget;
-  // Held for a while and given back: a hundred renders fit, one of twice the size does not.
+  // A render gives its bytes back when it ends: a hundred renders of 400 kB, one after the other,
+  // fit into the budget of 1 MB; a single one of 2 MB does not.
   for (int i = 0; i < 100; ++i)
     EXPECT_TRUE(render("{% set x = 'a' * 400000 %}", Json::object(), options).ok());
   EXPECT_FALSE(render("{% set x = 'a' * 2000000 %}", Json::object(), options).ok());

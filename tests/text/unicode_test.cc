@@ -46,7 +46,7 @@ void check_blocks(const std::string& name, const std::function<std::string(char3
     for (char32_t value = block; value < block + kBlock; ++value)
       if (value < 0xD800 || value >= 0xE000) all += f(value);
     EXPECT_EQ(crc32(all), want[block / kBlock])
-        << fmt::format("{} of U+{:04X} and the 4095 behind it", name, static_cast<unsigned>(block));
+        << fmt::format("{} of U+{:04X} and the 4095 after it", name, static_cast<unsigned>(block));
   }
 }
 

@@ -98,7 +98,7 @@ Result<std::vector<TensorMapping>> map_tensors(const GgufFile& file,
   for (const auto& [name, tensor] : file.tensors()) {
     if (std::ranges::find(kFactors, name) != std::end(kFactors)) continue;
     const auto parts = split_name(name);
-    // Blocks behind the last layer are no layers of the decoder (they predict further tokens, for
+    // Blocks after the last layer are no layers of the decoder (they predict further tokens, for
     // example).
     if (parts && parts->number >= layers && parts->number < blocks.value_or(0)) continue;
     TensorMapping mapping{.tensor = &tensor};

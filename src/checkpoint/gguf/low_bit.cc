@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One or two bits per value, the lowest bits of a byte first, behind one fp16 scale d:
+// One or two bits per value, the lowest bits of a byte first, after one fp16 scale d:
 //
 //   Q1_0   128 values of -1 and 1
 //   Q2_0   64 values of -1, 0, 1 and 2

@@ -49,7 +49,7 @@ class TransposedDecoder : public WeightDecoder {
       const auto left = static_cast<std::int64_t>(out.size());
       const std::int64_t row = begin / columns;
       const std::int64_t column = begin % columns;
-      // Whole rows together; what is before and behind them is of one row.
+      // Whole rows together; what is before and after them is of one row.
       const std::int64_t rows = column == 0 && left >= columns ? left / columns : 1;
       const std::int64_t width = std::min(columns - column, left);
       const auto size = static_cast<std::size_t>(rows * width);

@@ -22,7 +22,8 @@ using grammar::GrammarBuilder;
 using grammar::NodeId;
 using text::CallSyntax;
 
-// Beside the markers of the reasoning; more would let a model write blanks without end.
+// How many blanks may stand beside a marker of the reasoning: a grammar without a bound would let a
+// model write blanks without end.
 constexpr std::uint64_t kMostBlanks = 2;
 
 NodeId blanks(GrammarBuilder& builder) {

@@ -34,7 +34,7 @@ constexpr grammar::JsonGrammarOptions kOptions{.closes_objects = true};
 struct Form {
   std::string open;       // before the first call
   std::string separator;  // between two
-  std::string close;      // behind the last one
+  std::string close;      // after the last one
   bool takes_several = true;
 };
 

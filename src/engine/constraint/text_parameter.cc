@@ -38,7 +38,7 @@ Status check_around(const Json& schema, const std::string& pointer) {
   return {};
 }
 
-// Of the alternatives of oneOf, no value may be in two.
+// Checks that no value fits two alternatives of oneOf.
 Status check_disjoint(const text::SchemaAlternatives& alternatives, const std::string& pointer) {
   const bool has_one_of =
       std::ranges::any_of(alternatives.around, [](const Json* s) { return s->contains("oneOf"); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The embedding of a text: the hidden states behind the final norm as one vector of length 1.
+// The embedding of a text: the hidden states after the final norm as one vector of length 1.
 #pragma once
 
 #include <anemone/status.h>

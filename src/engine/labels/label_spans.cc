@@ -24,7 +24,7 @@ bool is_inside_character(std::string_view text, std::size_t at) {
   return at < text.size() && (text[at] & 0xc0) == 0x80;
 }
 
-// Bytes of a character behind its first one. Ids of the client make any bytes, so that more of them
+// Bytes of a character after its first one. Ids of the client make any bytes, so that more of them
 // may stand in a row.
 constexpr int kMaxInnerBytes = 3;
 

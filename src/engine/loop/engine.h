@@ -49,7 +49,7 @@ std::size_t default_sequences(const Model& model, std::uint64_t cache_bytes);
 class Engine {
  public:
   explicit Engine(const EngineOptions& options);
-  // As end().
+  // Calls end().
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -147,14 +147,16 @@ class Engine {
 // ends it.
 Result<GenerateResult> generate(Engine& engine, const std::shared_ptr<const Model>& model,
                                 std::vector<std::int32_t> prompt, GenerateOptions options);
-// The same for the labels of one text, whose logits [tokens, labels] it gives.
+// What classify() and embed() are given besides.
 struct BlockingOptions {
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
   const std::atomic<bool>* cancel = nullptr;  // may be null
 };
+// Labels one text, with the turns of an engine that nobody else turns, and gives the logits
+// [tokens, labels].
 Result<std::vector<float>> classify(Engine& engine, const std::shared_ptr<const Model>& model,
                                     std::vector<std::int32_t> ids, const BlockingOptions& options);
-// The same for embeddings.
+// Computes the embeddings of texts in the same way.
 Result<EmbedRequest::Embeddings> embed(Engine& engine, const std::shared_ptr<const Model>& model,
                                        std::vector<std::vector<std::int32_t>> texts,
                                        Pooling pooling, const BlockingOptions& options);

@@ -59,7 +59,7 @@ struct LabelRequest {
   CancelFlag cancel;
 };
 
-// The embeddings of texts: the hidden states behind the final norm of each, pooled to one vector of
+// The embeddings of texts: the hidden states after the final norm of each, pooled to one vector of
 // length 1 (pooling.h).
 struct EmbedRequest {
   using Embeddings = std::vector<std::vector<float>>;  // [texts, hidden_size]

@@ -197,8 +197,10 @@ Status Model::check_prompt(std::span<const std::int32_t> ids, bool wants_logits)
     return unsupported("[{}] expected a model with logits, got one compiled with --argmax",
                        manifest_.name);
   if (static_cast<std::int64_t>(ids.size()) > context())
-    return invalid_argument("[prompt] expected at most {} tokens (the context), got {}", context(),
-                            ids.size());
+    return invalid_argument(
+        "[prompt] expected at most {} tokens (the context of the compiled model), got {}: shorten "
+        "it, or compile with a larger --context",
+        context(), ids.size());
   return {};
 }
 

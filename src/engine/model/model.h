@@ -63,7 +63,7 @@ class Model {
   // Null when the artifact has none, or load_text was off.
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
   bool has_chat_template() const { return chat_source_.has_value(); }
-  // As the artifact has it; nullopt without one.
+  // The chat template of the artifact; nullopt if it has none.
   const std::optional<text::ChatTemplateSource>& chat_template_source() const {
     return chat_source_;
   }

@@ -14,6 +14,7 @@ using artifact::PortRole;
 
 namespace {
 
+// The role of a mask fact, for the role of an input for which is_mask() holds.
 exec::MaskFact::Role fact_role(PortRole role) {
   switch (role) {
     case PortRole::kCacheWriteMask:
@@ -21,6 +22,7 @@ exec::MaskFact::Role fact_role(PortRole role) {
     case PortRole::kAttentionMaskPastAndStep:
       return exec::MaskFact::Role::kAttentionPastAndStep;
     default:
+      ANEMONE_CHECK(role == PortRole::kAttentionMask);
       return exec::MaskFact::Role::kAttention;
   }
 }
@@ -60,7 +62,7 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
       return {1};
     case PortRole::kHidden:
     case PortRole::kExperts:
-      break;
+      break;  // outputs of packages, and never inputs that the host computes
   }
   ANEMONE_CHECK(false);
   return {};
@@ -95,7 +97,7 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
       case PortRole::kCacheWriteMask:
       case PortRole::kEmbedding:
       case PortRole::kLayerEmbedding:
-        break;  // see is_mask() and look_up()
+        break;  // masks have no tensor here (is_mask()), and look_up() sets embeddings
       case PortRole::kHidden:
       case PortRole::kExperts:
         ANEMONE_CHECK(false);
@@ -118,6 +120,8 @@ Status StepInputs::look_up(std::span<const std::int32_t> ids, const EmbeddingTab
   return {};
 }
 
+// Ones at [count + j, j] pick the last `tail` columns before and in the step. Those of the step
+// before, which had count_ tokens, are cleared; all else is zero from the beginning.
 void StepInputs::set_update_mask(Item& item, std::int64_t count) const {
   const ElementWriter writer(item.tensor);
   const std::int64_t tail = item.input.tail;
@@ -133,8 +137,10 @@ void StepInputs::set_rope(Item& item, std::int64_t position, std::int64_t count,
   const artifact::Rope& rope = *item.input.rope;
   std::int64_t index = 0;
   for (std::int64_t t = 0; t < tokens_; ++t) {
+    // Padding repeats the last real token.
     const auto at = static_cast<float>(position + std::min(t, count - 1));
     for (const float frequency : rope.frequencies(length)) {
+      // The angle is rounded to fp32, as in the reference; its cosine is then computed in double.
       const auto angle = static_cast<double>(at * frequency);
       const double wave = item.input.role == PortRole::kRopeCos ? std::cos(angle) : std::sin(angle);
       writer.set(index++, static_cast<float>(wave) * rope.scale);

@@ -29,9 +29,12 @@ struct SamplingRequest {
   std::optional<std::uint64_t> seed;
 };
 
-// The request over a generation_config.json (sampling_from_generation). A request for any of
-// temperature, top-k, top-p and min-p is a request to sample. Sampling without a seed gets one of
-// its own. kInvalidArgument names the option that is out of range.
+// The options of a request, and where it is silent, those of `generation`, the checkpoint's
+// generation_config.json (sampling_from_generation()). A greedy request takes nothing from the
+// latter. A request that sets temperature, top-k, top-p or min-p is a request to sample, even if
+// the checkpoint's default is greedy (a temperature of 0 is greedy all the same:
+// SamplingOptions::is_greedy()). Sampling without a seed gets a random one. kInvalidArgument names
+// the option that is out of range.
 Result<SamplingOptions> resolve_sampling(const SamplingRequest& request, const Json& generation);
 
 }  // namespace anemone::engine

@@ -153,7 +153,7 @@ class RoutedExperts {
     }
   }
 
-  // Writes the sums to Chunk::experts. The padding behind the last token repeats its sum.
+  // Writes the sums to Chunk::experts. The padding after the last token repeats its sum.
   void store() {
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
       const Source& source = sources_[i];

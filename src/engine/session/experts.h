@@ -11,7 +11,7 @@
 
 namespace anemone::engine {
 
-// The host's part behind a shard whose experts are packages of their own: sets each chunk's
+// The host's part after a shard whose experts are packages of their own: sets each chunk's
 // `experts` from what the shard gave. An expert runs once for the tokens of all chunks that have a
 // weight for it; tokens of two chunks are never in one run, and how wide its function is depends on
 // the width of the chunk alone, so that a chunk gets the same bits whatever runs beside it. Padding

@@ -60,7 +60,7 @@ class KvCache {
                                            std::int64_t count);
 
   // A step has stored `count` tokens at `position`, 0 <= position <= length(); those that were
-  // behind it are gone.
+  // after it are gone.
   void append(std::int64_t position, std::int64_t count);
   // Drops all tokens but the first `length`, 0 <= length <= length(). kUnsupported where recurrent
   // states stand for the others, too: restore() a snapshot, or clear().

@@ -37,7 +37,7 @@ class Sequence {
   const std::vector<std::int32_t>& tokens() const { return tokens_; }
   std::int64_t position() const { return static_cast<std::int64_t>(tokens_.size()); }
   Prediction prediction() const;
-  // The same after the token at `position`, one of the last for which the last step gave
+  // The prediction after the token at `position`, one of the last for which the last step gave
   // predictions (StepItem::predictions).
   Prediction prediction_at(std::int64_t position) const;
   // Frees its memory.

@@ -47,8 +47,9 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
   ANEMONE_RETURN_IF_ERROR(check(ids, options));
   const auto length = position() + static_cast<std::int64_t>(ids.size());
   if (length > model().context())
-    return invalid_argument("[{}] expected at most {} tokens (the context), got {}",
-                            model().manifest().name, model().context(), length);
+    return invalid_argument(
+        "[{}] expected at most {} tokens (the context of the compiled model), got {}",
+        model().manifest().name, model().context(), length);
   ANEMONE_RETURN_IF_ERROR(prepare(length, options.cancel));
   return run(ids, options);
 }
@@ -92,8 +93,9 @@ Status decode_batch(std::span<const DecodeStep> steps) {
         return invalid_argument("[session {}] expected each session once, got it twice", i);
     ANEMONE_RETURN_IF_ERROR(model.check_id(steps[i].id));
     if (session.position() == model.context())
-      return invalid_argument("[{}] expected at most {} tokens (the context), got {}",
-                              model.manifest().name, model.context(), session.position() + 1);
+      return invalid_argument(
+          "[{}] expected at most {} tokens (the context of the compiled model), got {}",
+          model.manifest().name, model.context(), session.position() + 1);
     items.push_back({session.sequence_.get(), {&steps[i].id, 1}});
   }
   for (const DecodeStep& step : steps)

@@ -40,7 +40,7 @@ class NgramProposer : public Proposer {
 
   const std::size_t longest_;
   std::span<const std::int32_t> ids_;  // of the last look
-  std::vector<std::uint32_t> places_;  // behind each run, by its hash; 0: none
+  std::vector<std::uint32_t> places_;  // after each run, by its hash; 0: none
   std::size_t added_ = 0;              // tokens before which all runs are in the table
   std::size_t place_ = 0;              // found by the last look
 };

@@ -28,7 +28,7 @@ class CompileBudget {
   std::atomic<int> used_ = 0;
 };
 
-// That of this process.
+// The budget of this process.
 CompileBudget& process_budget();
 
 }  // namespace anemone::exec::ane_direct

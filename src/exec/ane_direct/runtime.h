@@ -15,7 +15,7 @@
 //
 // Surfaces. An input or output [1, C, H, S] is a flat surface of C * H rows. Each row begins at a
 // multiple of 64 bytes, so a surface has at least C * H * round_up(2 * S, 64) bytes. S is a
-// multiple of 32: then rows that lie one behind the other and rows at multiples of 64 bytes are
+// multiple of 32: then rows that lie one after the other and rows at multiples of 64 bytes are
 // the same memory. A surface may be larger.
 //
 // Order. Surfaces are given by position, and positions go by the names of the inputs or outputs in

@@ -44,7 +44,7 @@ Status add_features(const std::vector<FeatureInfo>& infos, std::vector<Feature>&
 }
 
 // The positions of a cache that a function takes, where they lie. They are the first ones, or the
-// last before a step that stands behind them all (CacheBinding::Kind::kAppend).
+// last before a step that stands after them all (CacheBinding::Kind::kAppend).
 Array past_of(const CacheBinding& binding, const Shape& taken) {
   Array out = array_of(binding.cache->view());
   const std::int64_t begin = std::max<std::int64_t>(binding.position - taken[2], 0);

@@ -70,7 +70,8 @@ Result<std::uint64_t> bytes_of(const std::string& path) {
   for (const std::string& file : files) {
     std::error_code error;
     bytes += fs::file_size(place_of(path, file), error);
-    if (error) return io_error("[{}] cannot read: {}", place_of(path, file), error.message());
+    if (error)
+      return io_error("[{}] cannot get the size: {}", place_of(path, file), error.message());
   }
   return bytes;
 }

@@ -57,7 +57,7 @@ struct CompiledModel {
   std::string path;  // of the .mlmodelc
   // Tells this compilation from a later one of the same package.
   std::string id;
-  // As long as it is there, clear_compiled() leaves the entry alone.
+  // A lock: as long as somebody holds it, clear_compiled() leaves the entry alone.
   std::shared_ptr<const FolderLock> held;
 };
 
@@ -71,8 +71,8 @@ class CompiledCache {
   // and what map_error() makes of the compiler's error; then there is no entry.
   Result<CompiledModel> get(const std::string& package, const CompileProgress& progress = nullptr);
 
-  // As get(), for a package whose compiled model does not load: `broken` is made again, unless
-  // somebody did so already.
+  // What get() gives for a package whose compiled model `broken` does not load: it is compiled
+  // again, unless somebody did so already. The errors of get().
   Result<CompiledModel> renew(const std::string& package, const CompiledModel& broken,
                               const CompileProgress& progress = nullptr);
 

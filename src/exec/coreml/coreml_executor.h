@@ -36,7 +36,7 @@ struct LoadEvent {
 };
 
 struct CoreMlOptions {
-  // Of compiled models (compiled_cache.h); private to the user.
+  // The folder of compiled models (compiled_cache.h), which is private to the user.
   std::string cache_folder;
   ComputeUnits units = ComputeUnits::kCpuAndNeuralEngine;
   bool specializes_for_speed = false;  // ModelOptions

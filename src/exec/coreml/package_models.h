@@ -35,7 +35,7 @@ class PackageModels {
   Result<std::vector<std::string>> functions();
   Result<ModelInfo> describe(const std::string& function);
 
-  // As CoreMlRuntime gives it, for the units that functions are loaded for.
+  // The plan of CoreMlRuntime for the compute units that functions are loaded for.
   Result<ComputePlan> plan(const std::string& function);
 
   struct Loaded {

@@ -57,7 +57,7 @@ struct Residency {
   std::size_t unpredicted = 0;  // of `operations`: those that nobody predicted
   std::size_t unplanned = 0;    // predictions of operations that the plan does not have
   std::size_t products = 0;     // those of ops::is_product(), whether their device is known or not
-  // Those of them that are not planned on the chip; `planned` may be kUnknown.
+  // The products that are not planned on the chip; `planned` may be kUnknown.
   std::vector<PlacedOperation> products_elsewhere;
   // How often a run goes from one device to another between two operations in a row.
   std::size_t transitions = 0;

@@ -54,7 +54,7 @@ struct FeatureInfo {
   std::vector<Shape> allowed_shapes = {};   // the only ones, unless empty
   bool is_optional = false;
   // Bytes of which every row (the last axis) takes a multiple in the arrays of a prediction; 0:
-  // rows may lie one behind the other. The memory formats of the chip pad rows to 64 bytes.
+  // rows may lie one after the other. The memory formats of the chip pad rows to 64 bytes.
   std::int64_t row_bytes = 0;
 };
 

@@ -82,7 +82,7 @@ Result<std::vector<FusedState>> bind_caches(const PreparedFunction& function, co
     if (copy == nullptr)
       return out_of_memory("[{}] not enough memory: a copy of the cache needs {} bytes",
                            function.inputs[cache.input].feature->name, whole.size_bytes());
-    // The rows of a step that is appended have room behind those before it.
+    // The rows of a step that is appended have room after those before it.
     if (cache.kind == CacheBinding::Kind::kReplace)
       std::memcpy(copy->data(), from.data, static_cast<std::size_t>(from.size_bytes()));
     else

@@ -70,20 +70,20 @@ std::string key_of(const PreparedOp& op, const PreparedFunction& function) {
   return key;
 }
 
-void drop_known_of(const PreparedFunction& function, PreparedBlock& block) {
+void remove_known_from(const PreparedFunction& function, PreparedBlock& block) {
   std::erase_if(block.ops, [&](const PreparedOp& op) {
     return op.kind == PreparedOp::Kind::kKernel && !op.outputs.empty() &&
            is_known(function, op.outputs[0]);
   });
   for (PreparedOp& op : block.ops)
-    for (PreparedBlock& inner : op.blocks) drop_known_of(function, inner);
+    for (PreparedBlock& inner : op.blocks) remove_known_from(function, inner);
 }
 
 class Folder {
  public:
   using Kept = std::unordered_map<std::string, std::vector<Register>>;
   Folder(Kept& kept, const std::shared_ptr<MemoryLimit>& limit, ThreadPool& threads)
-      : kept_(kept), take_(buffers_of_their_own(limit)), threads_(threads) {}
+      : kept_(kept), allocate_(separate_buffers(limit)), threads_(threads) {}
 
   Status run(const std::vector<PreparedFunction*>& functions) {
     for (PreparedFunction* function : functions) {
@@ -170,7 +170,7 @@ class Folder {
             Task& task = tasks[static_cast<std::size_t>(i)];
             const Candidate& first = task.users.front();
             task.status = call_kernel(*first.op, first.function->types, first.function->initial,
-                                      take_, alone, task.results);
+                                      allocate_, alone, task.results);
           }
         });
     for (Task& task : tasks) {
@@ -190,7 +190,7 @@ class Folder {
   }
 
   Kept& kept_;
-  const Allocate take_;
+  const Allocate allocate_;
   ThreadPool& threads_;
   std::vector<Known> registers_;  // of the function that is being folded
   std::vector<std::vector<Candidate>> levels_;
@@ -203,14 +203,14 @@ bool is_known(const PreparedFunction& function, int reg) {
   return value.view.data != nullptr || value.text.has_value();
 }
 
-void drop_known(PreparedFunction& function) {
-  drop_known_of(function, function.block);
+void remove_known_operations(PreparedFunction& function) {
+  remove_known_from(function, function.block);
 }
 
 Status ConstantFolder::fold(const std::vector<PreparedFunction*>& functions, ThreadPool& threads) {
   const std::lock_guard lock(mutex_);
   ANEMONE_RETURN_IF_ERROR(Folder(kept_, limit_, threads).run(functions));
-  for (PreparedFunction* function : functions) drop_known(*function);
+  for (PreparedFunction* function : functions) remove_known_operations(*function);
   return {};
 }
 

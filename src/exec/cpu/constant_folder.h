@@ -37,6 +37,6 @@ class ConstantFolder {
 // Whether a register has a value before a run.
 bool is_known(const PreparedFunction& function, int reg);
 // Removes the operations whose results are known.
-void drop_known(PreparedFunction& function);
+void remove_known_operations(PreparedFunction& function);
 
 }  // namespace anemone::exec

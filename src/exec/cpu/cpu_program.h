@@ -72,7 +72,7 @@ class CpuProgram : public LoadedProgram, public Profiled {
   // The place of a function by name; an empty name is the default function. kNotFound with the
   // names that there are.
   Result<std::size_t> index_of(std::string_view function) const;
-  // Those of one function, made now if they were not.
+  // The plans of one function, made now if they were not.
   Result<FunctionPlans*> plans_of(std::string_view function) const;
   // Makes the plans of entries that have none, together, so that constants they share are evaluated
   // once. Requires mutex_.

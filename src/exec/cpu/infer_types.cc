@@ -10,9 +10,9 @@
 namespace anemone::exec {
 namespace {
 
-// Values that shapes are computed from are short. Longer ones, such as tables and masks, are left
-// to the constant folder, which runs after the patterns were fused: a pattern may have them as
-// operands.
+// Values that shapes are computed from are short. Longer ones, such as tables and masks, are not
+// computed here but by the constant folder. That runs after fusion, because a fusion pattern may
+// contain the operations that compute them.
 constexpr std::int64_t kMaxKnownElements = 64;
 
 // How many rounds a loop gets until the types of its variables stop changing; after them the
@@ -30,7 +30,8 @@ std::optional<ir::Type> refined(const ir::Type& declared, const ir::Type& inferr
   return out;
 }
 
-// The type that values of both types have: dimensions in which they differ become open.
+// The type that includes values of types `a` and `b`: a dimension in which they differ becomes
+// kDynamic. `declared` if there is no such type, or if it contradicts `declared`.
 ir::Type common(const ir::Type& declared, const ir::Type& a, const ir::Type& b) {
   ir::Type both = a;
   if (!a.is_tensor() || !b.is_tensor() || a.shape.size() != b.shape.size()) return declared;
@@ -42,7 +43,7 @@ ir::Type common(const ir::Type& declared, const ir::Type& a, const ir::Type& b) 
 class TypeInference {
  public:
   TypeInference(PreparedFunction& function, const std::shared_ptr<MemoryLimit>& limit)
-      : function_(function), take_(buffers_of_their_own(limit)) {}
+      : function_(function), allocate_(separate_buffers(limit)) {}
 
   void run() { infer(function_.block, false); }
 
@@ -67,16 +68,20 @@ class TypeInference {
     op.is_statically_checked = false;
     std::vector<ir::Type> inferred;
     const RegisterInferContext context(op, function_.initial, &function_.types);
-    const bool is_lawful = op.schema->infer(context, inferred).ok();
-    bool is_fixed = is_lawful && inferred.size() == op.outputs.size();
+    // An operation whose type rule fails keeps its declared types; the rule is asked again when the
+    // operation runs, and reports the error then.
+    const bool is_accepted = op.schema->infer(context, inferred).ok();
+    bool is_fixed = is_accepted && inferred.size() == op.outputs.size();
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       const ir::Type& declared = op.op->outputs[i]->type;
-      const auto better = is_lawful && i < inferred.size() ? refined(declared, inferred[i])
-                                                           : std::optional<ir::Type>();
+      const auto better = is_accepted && i < inferred.size() ? refined(declared, inferred[i])
+                                                             : std::optional<ir::Type>();
       type(op.outputs[i]) = better.value_or(declared);
       is_fixed = is_fixed && better && better->is_tensor() && is_static(inferred[i].shape);
     }
     op.has_static_outputs = is_fixed;
+    // A rule that asked for nothing unknown gives the same answer in every run, so that no run asks
+    // it again.
     op.is_statically_checked = is_fixed && !context.has_asked_unknown() && has_static_operands(op);
     if (is_fixed && wants_value(op)) evaluate(op);
   }
@@ -90,6 +95,8 @@ class TypeInference {
     });
   }
 
+  // Only scalars and short integers are computed, because shapes may depend on them. "constexpr_"
+  // operations make weights: fusions read these in their compressed form.
   bool wants_value(const PreparedOp& op) const {
     return !op.schema->has_side_effects && !op.op->type.starts_with("constexpr_") &&
            std::ranges::all_of(op.outputs, [this](int reg) {
@@ -99,6 +106,9 @@ class TypeInference {
            });
   }
 
+  // Runs the operation and keeps its results in PreparedFunction::initial. A value is marked as
+  // shape-dependent if it was computed from a shape that the program leaves open: it holds for the
+  // input shapes of this plan alone.
   void evaluate(const PreparedOp& op) {
     std::vector<Register> results;
     bool is_shape_dependent = false;
@@ -146,8 +156,8 @@ class TypeInference {
     for (PreparedBlock& block : op.blocks) infer(block, true);
   }
 
-  // The variables get the types that they begin with, with the dimensions open that a round
-  // changes.
+  // A loop variable gets the type of its first value; the dimensions that a round of the loop
+  // changes become kDynamic.
   void infer_variables(PreparedOp& op) {
     const std::vector<int>& begin = op.operand("loop_vars")->registers;
     const auto declared = [&](std::size_t i) -> const ir::Type& { return op.op->outputs[i]->type; };
@@ -178,19 +188,19 @@ class TypeInference {
   }
 
   Status call(const PreparedOp& op, std::vector<Register>& results) {
-    return call_kernel(op, function_.types, function_.initial, take_, alone_, results);
+    return call_kernel(op, function_.types, function_.initial, allocate_, single_thread_, results);
   }
 
   PreparedFunction& function_;
-  const Allocate take_;
-  ThreadPool alone_{1};
+  const Allocate allocate_;
+  ThreadPool single_thread_{1};
 };
 
 }  // namespace
 
 void infer_types(PreparedFunction& function, const std::shared_ptr<MemoryLimit>& limit) {
   TypeInference(function, limit).run();
-  drop_known(function);
+  remove_known_operations(function);
 }
 
 }  // namespace anemone::exec

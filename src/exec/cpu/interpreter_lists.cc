@@ -50,9 +50,12 @@ Status Interpreter::set_list_output(const PreparedOp& op, std::shared_ptr<List> 
 
 Result<std::int64_t> Interpreter::integer(const PreparedOp& op, std::string_view parameter) const {
   const TensorView& view = reg(op.reg(parameter)).view;
-  if (view.data == nullptr || view.size() != 1)
-    return invalid_argument("{} expected one number as \"{}\", got {}", describe(op), parameter,
-                            to_string(view.shape));
+  if (view.data == nullptr)
+    return invalid_argument("{} expected one number as \"{}\", got no value", describe(op),
+                            parameter);
+  if (view.size() != 1)
+    return invalid_argument("{} expected one number as \"{}\", got a tensor of shape {}",
+                            describe(op), parameter, to_string(view.shape));
   return element_as_int(view, 0);
 }
 

@@ -54,7 +54,7 @@ std::string describe(const PreparedOp& op) {
   return fmt::format("[{} \"{}\"]", op.op->type, op.op->name);
 }
 
-Allocate buffers_of_their_own(std::shared_ptr<MemoryLimit> limit) {
+Allocate separate_buffers(std::shared_ptr<MemoryLimit> limit) {
   return [limit = std::move(limit)](int /*reg*/, std::uint64_t bytes) -> Memory {
     BufferRef buffer = Buffer::make(bytes, limit);
     std::byte* data = buffer == nullptr ? nullptr : buffer->data();

@@ -74,7 +74,8 @@ struct Memory {
 };
 // Gives the memory of one output, by its register.
 using Allocate = std::function<Memory(int reg, std::uint64_t bytes)>;
-Allocate buffers_of_their_own(std::shared_ptr<MemoryLimit> limit);
+// Gives each output a buffer that nothing else shares, counted against the limit.
+Allocate separate_buffers(std::shared_ptr<MemoryLimit> limit);
 
 // Runs the kernel of `op` over `registers` and sets `results`, one per output. Before that it asks
 // the type rule, unless it was checked statically: kCorrupt when the rule refuses the values of the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How something other than the CPU takes products with constant matrices off the CPU engine, which
-// keeps everything else: attention, norms, caches. The engine offers each product when it plans a
-// function, and computes itself what nobody takes and what fails later.
+// keeps everything else: attention, norms, caches. The CPU engine offers each product when it plans
+// a function, and computes itself what nobody takes and what fails later.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@
 namespace anemone::exec {
 
 #ifdef ANEMONE_HAS_RED_ZONES
-inline constexpr std::int64_t kRedZone = 64;  // bytes behind each place of an arena
+inline constexpr std::int64_t kRedZone = 64;  // bytes after each place of an arena
 inline void forbid(const std::byte* at, std::size_t bytes) {
   __asan_poison_memory_region(at, bytes);
 }

@@ -40,7 +40,7 @@ class GrammarCompiler {
   void add_repeat(const Node& node, std::uint32_t from, std::uint32_t to);
   // Adds the paths of an expression between two states.
   void add_paths(NodeId id, std::uint32_t from, std::uint32_t to);
-  // Adds the rules of a grammar that is used behind those that were added before.
+  // Adds the rules of a grammar that is used after those that were added before.
   void add_grammar(const Grammar& grammar);
   // The states from which the end of their rule or round can be reached, with or without bytes.
   std::vector<bool> states_that_end(bool with_bytes) const;

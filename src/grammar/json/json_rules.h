@@ -13,12 +13,12 @@ namespace anemone::grammar {
 
 // Where a JSON text may have white space. Never without a bound: a model could write it forever.
 enum class JsonSpacing {
-  kCompact,  // at most one space behind a colon and a comma
+  kCompact,  // at most one space after a colon and a comma
   kFree,     // up to 40 blanks, tabs and line ends between any two parts
 };
 
 // A number without bounds of a schema has at most so many digits before the point, and as many
-// behind it; its exponent has two. So every number is finite. An integer fits in 64 bits.
+// after it; its exponent has two. So every number is finite. An integer fits in 64 bits.
 inline constexpr std::uint64_t kNumberDigits = 20;
 inline constexpr std::uint64_t kIntegerDigits = 18;
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kDigits = 18;
 constexpr std::uint64_t kLargest = 999'999'999'999'999'999;
-// Digits behind those of a bound. More would make numbers that read as the bound itself, which an
+// Digits after those of a bound. More would make numbers that read as the bound itself, which an
 // exclusive one excludes: a double holds 15 digits.
 constexpr std::uint64_t kFreeFractionDigits = 6;
 

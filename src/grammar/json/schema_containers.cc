@@ -50,7 +50,7 @@ Result<NodeId> SchemaCompiler::arrays(const Json& schema, const std::string& poi
   } else {
     item = rules_.value();
   }
-  // From the end: the items behind the first i ones, with the commas before them. A rule each,
+  // From the end: the items after the first i ones, with the commas before them. A rule each,
   // since there may be many.
   const std::uint64_t count = first.size();
   const auto from = [count](std::uint64_t total) { return total > count ? total - count : 0; };
@@ -123,7 +123,7 @@ Result<std::vector<SchemaCompiler::Property>> SchemaCompiler::properties(
 NodeId SchemaCompiler::members(const std::vector<Property>& named, std::optional<NodeId> other,
                                const std::string& pointer) {
   // Rules for the members from the i-th property on: `first` if none is written yet, `more` if one
-  // is, so that a comma comes before the next. Each ends with a call of one behind it.
+  // is, so that a comma comes before the next. Each ends with a call of one after it.
   NodeId more = other ? builder_.repeat(builder_.sequence({rules_.comma(), *other}), 0, kUnbounded)
                       : builder_.empty();
   NodeId first = other ? builder_.sequence({*other, more}) : builder_.never();

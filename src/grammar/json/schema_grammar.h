@@ -2,7 +2,7 @@
 // Grammars of the JSON texts that are valid against a JSON schema (draft 2020-12), or of any JSON.
 //
 // Every text of the grammar is valid; the grammar restricts how valid texts are written: properties
-// in the order of the schema, those that it does not name behind them, strings and numbers of an
+// in the order of the schema, those that it does not name after them, strings and numbers of an
 // enum as they are written shortest. A keyword that cannot be honoured is refused, never ignored;
 // annotations (title, description, default, examples, ...) and unknown keywords are ignored.
 // docs/structured-generation.md has the table of the keywords.

@@ -89,7 +89,7 @@ class RegexParser {
     return builder_.repeat(one_of(builder_, CodePointSet::all(), form_), 0, kUnbounded);
   }
 
-  // With `is_search` each alternative may have text before and behind it, unless it is anchored.
+  // With `is_search` each alternative may have text before and after it, unless it is anchored.
   Result<NodeId> alternatives(bool is_search) {
     std::vector<NodeId> all;
     do {
@@ -190,7 +190,7 @@ class RegexParser {
       if (take(U"?=") || take(U"?!") || take(U"?<=") || take(U"?<!")) return refused("look-around");
       if (take(U"?<")) {
         while (!at_end() && !next_is(U'>')) ++at_;
-        if (!take(U'>')) return bad("> behind the name of a group", "the end");
+        if (!take(U'>')) return bad("> after the name of a group", "the end");
       } else if (!take(U"?:")) {
         return bad("(?: or (?<", "(?");
       }
@@ -243,7 +243,7 @@ class RegexParser {
 
   // Behind a backslash.
   Result<CodePointSet> escape(bool in_class) {
-    if (at_end()) return bad("a character behind \\", "the end");
+    if (at_end()) return bad("a character after \\", "the end");
     const char32_t c = pattern_[at_++];
     CodePointSet set;
     const auto single = [&](char32_t value) {
@@ -287,7 +287,7 @@ class RegexParser {
       }
       case U'c': {
         const char32_t letter = at_end() ? 0 : pattern_[at_] | 0x20;
-        if (letter < U'a' || letter > U'z') return bad("a letter behind \\c", next_text());
+        if (letter < U'a' || letter > U'z') return bad("a letter after \\c", next_text());
         ++at_;
         return single(letter - U'a' + 1);
       }

@@ -34,7 +34,7 @@ class TokenTrie {
   static Result<std::shared_ptr<const TokenTrie>> build(
       const text::Tokenizer& tokenizer, std::span<const std::int32_t> eos_ids,
       std::span<const std::int32_t> kept_special = {});
-  // The same from the bytes of each id.
+  // Builds the trie from the bytes and the id of each token, without a tokenizer; same errors.
   static Result<std::shared_ptr<const TokenTrie>> build(
       std::vector<std::pair<std::string, std::int32_t>> tokens, std::int32_t vocab_size,
       std::vector<std::int32_t> eos_ids);

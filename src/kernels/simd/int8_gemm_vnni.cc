@@ -165,8 +165,8 @@ void add_int4_block_steps(const RowBlock& block, const Rows& rows, const std::in
   });
 }
 
-// The same for int8 in scale blocks. The sums of a scale block become numbers of steps, which are
-// added to sums.low; sums.high stays zero.
+// Adds products of int8 in scale blocks. The sums of a scale block become numbers of steps, which
+// are added to sums.low; sums.high stays zero.
 template <int kDepth>
 void add_int8_block_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
                           const std::int8_t* low_columns, const std::int32_t* offsets,

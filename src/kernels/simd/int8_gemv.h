@@ -25,7 +25,7 @@ class GemvColumns {
               std::byte* storage);
 
   std::int64_t count() const { return count_; }
-  // A power of two: zeros behind the last column.
+  // A power of two: zeros after the last column.
   std::int64_t places() const { return places_; }
   // Up to two places: [step of 64 elements][place][high, low][64]. More:
   // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i

@@ -42,7 +42,7 @@ inline __m512i flip(__m512i parts) {
   return _mm512_xor_si512(parts, _mm512_set1_epi8(-128));
 }
 inline void prefetch(const std::byte* at) {
-  // The address may lie behind the mapping: a prefetch is a hint and never faults.
+  // The address may lie beyond the mapping: a prefetch is a hint and never faults.
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) + kAheadBytes),
                _MM_HINT_T0);
 }
@@ -310,7 +310,7 @@ struct Int8BlockPartsRow : Int8Blocks<kDepth>, MadePartsRow {
 
  private:
   __m512i sixteen(const Place& place, int s, int quarter) const {
-    // A mask, since the elements may lie behind the matrix.
+    // A mask, since the elements may lie beyond the matrix.
     const auto exist = static_cast<__mmask16>(place.mask >> (16 * quarter) & 1 ? 0xffff : 0);
     const __m128i bytes =
         _mm_maskz_loadu_epi8(exist, Base::at + place.step * kStep + quarter * kDepth + 16 * s);

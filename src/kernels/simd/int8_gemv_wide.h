@@ -62,7 +62,7 @@ class WideProducts {
   template <typename Rows, std::size_t... kIndex>
   Sums sum(const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t depth,
            std::index_sequence<kIndex...> /*rows*/) const {
-    // Places behind the last row repeat it.
+    // Places after the last row repeat it.
     const Row group[kRows] = {rows.at(first + (int{kIndex} < count ? int{kIndex} : count - 1))...};
     Sums sums;
     unroll<kRows>(

@@ -155,7 +155,7 @@ void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, 
   auto* scales =
       reinterpret_cast<float*>(packed + SplitBlock::size_bytes(matrix)) - kInt8BlockColumns;
   if (are_neighbours(x)) {
-    // Whole rows of tiles are written; those behind the depth are not.
+    // Whole rows of tiles are written; those after the depth are not.
     if (k % 64 != 0)
       for (std::int8_t* part : {high, low})
         std::memset(part + (steps - 1) * kTileBytes, 0, kTileBytes);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kStep = 64;  // elements of a row
 
-// The first `count` bytes of 64, zeros behind them.
+// The first `count` bytes of 64, zeros after them.
 __m512i load_bytes(const std::byte* p, std::int64_t count) {
   const __mmask64 mask = count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
   return _mm512_maskz_loadu_epi8(mask, p);

@@ -48,7 +48,7 @@ class RowBlock {
     return multipliers_ + r * multipliers_per_row_;
   }
   // int8 in scale blocks: what row r's integers, or the sums of their products, are to be
-  // multiplied with, one for each sum_depth() elements; zeros behind them, up to a multiple of
+  // multiplied with, one for each sum_depth() elements; zeros after them, up to a multiple of
   // sixteen.
   const float* factors(std::int64_t r) const { return factors_ + r * factors_per_row_; }
   // The parts of elements [64 * step, 64 * step + 64) of a row as [count][64] each, 64-byte

@@ -38,8 +38,8 @@ float block_sum_steps(const Matrix& m) {
   return std::min(1.0F, 0x7fff0000p0F / (128.0F * 8191) / static_cast<float>(m.k));
 }
 
-// Prefetches `count` scales, or entries of a palette, from `begin` behind these: they lie apart
-// from the rows, so the processor does not foresee them. The address may lie behind the mapping: a
+// Prefetches `count` scales, or entries of a palette, from `begin` after these: they lie apart
+// from the rows, so the processor does not foresee them. The address may lie beyond the mapping: a
 // prefetch is a hint and never faults.
 void prefetch_scales(const Half* scales, std::int64_t begin, std::int64_t count) {
   auto at =

@@ -32,7 +32,7 @@ inline void store_sixteen(__m512i integers, std::int8_t* out) {
 inline __m512 load_sixteen(const Half* x) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
 }
-// The first `count` of sixteen, zeros behind them.
+// The first `count` of sixteen, zeros after them.
 inline __m512 load_some(const Half* x, std::int64_t count) {
   const auto mask = static_cast<__mmask16>(count >= 16 ? 0xffff : (1u << count) - 1);
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));

@@ -182,7 +182,7 @@ void expand_steps(const Matrix& m, std::int64_t r, float* out) {
   }
 }
 
-// Rows from `begin` on; zeros behind the last of them.
+// Rows from `begin` on; zeros after the last of them.
 inline void fill(const Matrix& m, std::int64_t begin, std::int64_t rows, const Panel& panel) {
   const bool is_stepwise = step_elements(m) != 0;
   const bool is_scaled =
@@ -235,7 +235,7 @@ void add_chunk(const Panel& panel, std::int64_t first, const float* const* x, st
   unroll<kRows * kColumns>([&](auto i) { store(memory + i * kWidth, sums[i]); });
 }
 
-// The same for rows of several scale blocks, whose totals are in memory.
+// add_chunk() for rows of several scale blocks, whose totals are in memory.
 template <int kRows, int kColumns>
 void add_scale_blocks(const Panel& panel, std::int64_t first, const float* const* x,
                       std::int64_t begin, std::int64_t end, float* memory) {
@@ -290,7 +290,7 @@ void multiply_panel(const Panel& panel, std::int64_t rows, const float* const* x
   for (int n = 0; n < count; n += kColumns) {
     const int some = std::min(kColumns, count - n);
     const float* columns[kColumns];
-    // Places behind the last column repeat it.
+    // Places after the last column repeat it.
     for (int i = 0; i < kColumns; ++i) columns[i] = x[n + std::min(i, some - 1)];
     alignas(64) float memory[kPanelRows * kColumns * kWidth] = {};
     for (std::int64_t begin = 0; begin < panel.depth; begin += step)

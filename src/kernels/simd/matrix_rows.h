@@ -112,7 +112,7 @@ inline std::int32_t element_bits(const std::byte* row, int bits, std::int64_t i)
   if (bits == 8) return static_cast<std::int32_t>(row[i]);
   const std::int64_t at = i * bits;
   std::uint32_t two = static_cast<std::uint32_t>(row[at >> 3]);
-  // The second byte may lie behind the matrix unless the element extends into it.
+  // The second byte may lie beyond the matrix unless the element extends into it.
   if ((at & 7) + bits > 8) two |= static_cast<std::uint32_t>(row[(at >> 3) + 1]) << 8;
   return static_cast<std::int32_t>(two >> (at & 7) & ((1u << bits) - 1));
 }

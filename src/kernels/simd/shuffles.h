@@ -51,7 +51,7 @@ template <int kRounds = kWidth>
   if constexpr (kRounds > 2) transpose<kRounds / 2>(v);
 }
 
-// Up to kWidth halves, zeros behind them.
+// Up to kWidth halves, zeros after them.
 inline Floats load_some_halves(const Half* p, std::int64_t count) {
   if (count >= kWidth) return load_halves(p);
   Half some[kWidth] = {};

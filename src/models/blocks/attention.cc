@@ -172,7 +172,7 @@ Value* softmax_with_sinks(LayerGraph& graph, Value* scores, Value* sinks, const 
 
 namespace {
 
-// rows @ keys^T, the scores of the step's tokens behind those of the past ones.
+// rows @ keys^T, the scores of the step's tokens after those of the past ones.
 Value* score(LayerGraph& graph, Value* rows, const CachedRows& keys, const std::string& name) {
   const auto product = [&](Value* with, const std::string& suffix) {
     return graph.builder().op("matmul",
@@ -188,7 +188,7 @@ Value* score(LayerGraph& graph, Value* rows, const CachedRows& keys, const std::
 }
 
 // weights @ values, where weights [1, kv_heads, rows, positions] has the columns of the step's
-// tokens behind those of the past ones.
+// tokens after those of the past ones.
 Value* mix(LayerGraph& graph, Value* weights, const CachedRows& values, const std::string& name) {
   ir::Builder& b = graph.builder();
   if (values.step == nullptr)

@@ -58,7 +58,7 @@ ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& p
 ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, const CachedRows& keys,
                   const CachedRows& values, ir::Value* sinks, const std::string& name);
 
-// The output projection behind attend(), with a bias where the model has one.
+// The output projection after attend(), with a bias where the model has one.
 ir::Value* attention_output(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                             ir::Value* mixed);
 
@@ -68,7 +68,7 @@ std::string carried_tokens(std::string_view cache, std::int64_t layer);
 // The activation of the gated MLP.
 ir::Value* activate(LayerGraph& graph, ir::Value* x, const std::string& name);
 
-// x [1, C, T, 1] behind the `kept` tokens before it: [1, C, kept + T, 1]. Those are kept in the
+// x [1, C, T, 1] after the `kept` tokens before it: [1, C, kept + T, 1]. Those are kept in the
 // recurrent state `cache`, zeros before the text.
 ir::Value* after_earlier(LayerGraph& graph, const std::string& cache, ir::Value* x,
                          std::int64_t kept, const std::string& name);
@@ -132,7 +132,7 @@ ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string&
 
 // The two halves of a decoder layer, and both: hidden += scale * mixer(hidden), where the mixer is
 // attention, a short convolution or a delta net; then hidden += scale * mlp(hidden), an MLP or
-// experts. TensorNames says whether a norm stands before, behind or on both sides of each.
+// experts. TensorNames says whether a norm stands before, after or on both sides of each.
 ir::Value* add_attention(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 ir::Value* add_mlp(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);

@@ -38,7 +38,8 @@ Value* max_scaled(LayerGraph& graph, Value* x, std::int32_t axis, double eps_val
   return graph.mul(scaled, factor, name + "_normed");
 }
 
-// The same: the mean of x and -x is 0, and their variance is the mean of x^2.
+// x / sqrt(mean(x^2) + eps) by a layer norm of x and -x together: their mean is 0, and their
+// variance is the mean of x^2.
 Value* layer_norm(LayerGraph& graph, Value* x, std::int32_t axis, double eps,
                   const std::string& name) {
   const std::size_t rank = x->type.shape.size();

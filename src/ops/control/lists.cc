@@ -8,7 +8,8 @@
 namespace anemone::ops {
 namespace {
 
-// The list parameter `ls`, which must be one. Errors carry `constraint`.
+// The type of the parameter `ls`, which has to be a list; `constraint` is the name that the error
+// gives ("list_read_c1").
 Result<ir::Type> list_type(const ir::InferContext& context, std::string_view constraint) {
   const ir::Type& type = context.type("ls");
   if (type.kind != ir::Type::Kind::kList)
@@ -127,12 +128,13 @@ ir::OpSchema list_write_schema() {
   return schema;
 }
 
-// The element's shape comes as one number per dimension, or a name where it is known only at run
-// time.
+// elem_shape has an argument for each dimension: its size as int32, or a name (a text) if the size
+// is known only in a run.
 Status infer_make_list(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_scalars(context, {"init_length", "dynamic_length"}, "make_list_c1"));
   std::string_view name = "fp32";
+  // "?" (no constant) is no dtype, and refused.
   if (context.has("dtype")) name = context.text("dtype").value_or("?");
   const auto dtype = parse_dtype(name);
   if (!dtype || !kFloatsInt32Bool.contains(*dtype))
@@ -147,7 +149,8 @@ Status infer_make_list(const ir::InferContext& context, std::vector<ir::Type>& o
       return ir::violated("make_list_c3", "expected an element shape of sizes, got {}", dim);
     shape.push_back(dim);
   }
-  // Whether an absent element shape means a scalar or an unknown shape is written in the output.
+  // Without elem_shape, only the declared type of the output says whether an element is a scalar or
+  // its shape is unknown.
   if (!context.has("elem_shape") && context.output_count() == 1 &&
       context.declared_output(0) != nullptr &&
       context.declared_output(0)->kind == ir::Type::Kind::kList) {
@@ -162,6 +165,7 @@ Status infer_make_list(const ir::InferContext& context, std::vector<ir::Type>& o
 }
 
 ir::OpSchema make_list_schema() {
+  // Not defaulted(), which makes a parameter a constant: the length may be computed in a run.
   ir::Parameter init_length = operand("init_length", kInt32);
   init_length.presence = ir::Parameter::Presence::kDefaulted;
   init_length.default_value = [](const ir::InferContext&) { return ir::Literal::int32(1); };

@@ -226,7 +226,7 @@ bool Connection::admit() {
   ++timer_round_;
   is_in_request_ = false;
   if (parser_.has_body()) {
-    // The connection cannot be reused: the next request begins behind a body that is not read.
+    // The connection cannot be reused: the next request begins after a body that is not read.
     keep_alive_ = false;
     was_refused_ = true;
   } else {

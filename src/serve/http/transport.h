@@ -11,8 +11,9 @@
 
 namespace anemone::serve {
 
-// Whose bytes they are. It is kept alive until it was told the outcome of what it began, and told
-// from the event loop, never from within a call of the transport.
+// The owner of the bytes, which is told the outcome of each handshake, read and write that it
+// began. The transport keeps it alive until then, and calls it from the event loop, never from
+// within a call of the transport.
 class TransportUser {
  public:
   virtual ~TransportUser() = default;

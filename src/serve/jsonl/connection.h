@@ -11,6 +11,7 @@
 //       "decode_s", "decode_tok_s"}, "cache_seq_len"}
 //   -> {"ok": false, "error"}
 //
+//   The form of dev-erik/ANE's server, for its clients; errors are answered as above:
 //   {"tokens": [...], "max_tokens"}
 //   -> {"output", "prefill_tps", "decode_tps", "prompt_tokens", "gen_tokens"}
 //
@@ -46,16 +47,18 @@ inline constexpr std::string_view kProtocol = "anemone-jsonl-v1";
 Json ready_line(const ModelPool& models, std::string_view socket_path);
 Json error_answer(const Status& status);
 
-// One client, and the text that it has of each model that it uses. Single-thread.
+// One client. For each model that it uses, the connection keeps a text: the tokens of the prompts
+// and answers so far, which a request with "reset": false continues. Single-thread.
 class Connection {
  public:
   // Sends a line before the answer; an error of it ends the request.
   using Send = std::function<Status(const Json&)>;
 
-  // Models and engine outlive the connection; another thread runs the engine's turns. Preparation
-  // and generation poll `cancel`; while a model is loaded and while a text is made, `look` is
-  // called again and again, which may set it. `send` is called on the thread of answer(). `budget`
-  // is that of one request, for all that is done before its prompt is read.
+  // Models and engine outlive the connection; another thread runs the engine's turns. A request
+  // ends soon after `cancel` is set. `look` is called again and again while a model loads and while
+  // an answer is made; it may set `cancel`, for example when the client is gone. `send` is called on
+  // the thread of answer(). `budget` limits what is done for one request before the model runs:
+  // JSON, chat template, tokenizer.
   Connection(ModelPool& models, engine::Engine& engine, engine::RequestDefaults defaults,
              const std::atomic<bool>& cancel, std::function<void()> look, Send send,
              const WorkBudget::Limits& budget = {})
@@ -87,8 +90,8 @@ class Connection {
   std::function<void()> look_;
   const Send send_;
   const WorkBudget::Limits budget_;
-  // The tokens of each model's text, by the index of the model, without the last one that it gave,
-  // which has not run.
+  // By the index of the model in the pool: the tokens of its text that the model has run on. The
+  // last token of an answer is not among them: it was picked, and the next request runs it.
   std::map<std::size_t, std::vector<std::int32_t>> texts_;
 };
 

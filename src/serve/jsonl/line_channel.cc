@@ -61,7 +61,7 @@ Result<LineChannel::Outcome> LineChannel::next_line(std::string& line) {
     if (ready == 0) return Outcome::kTimeout;
     if (ready < 0) {
       if (errno == EINTR) continue;
-      return errno_error("input", "wait for a line");
+      return errno_error(subject(), "wait for the next line");
     }
     if (waits[1].revents != 0) return Outcome::kEnd;
     std::array<char, 64 * 1024> chunk;
@@ -82,7 +82,7 @@ Result<LineChannel::Outcome> LineChannel::next_line(std::string& line) {
       searched_ = 0;
       return Outcome::kLine;
     } else if (errno != EINTR && errno != EAGAIN) {
-      return errno_error("input", "read a line");
+      return errno_error(subject(), "read the next line");
     }
   }
 }

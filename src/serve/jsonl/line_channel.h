@@ -51,6 +51,8 @@ class LineChannel {
 
  private:
   Result<Outcome> next_line(std::string& line);
+  // What is read, for errors.
+  std::string_view subject() const { return in_ == 0 ? "stdin" : "connection"; }
   // Milliseconds for poll(): until the timeout, -1 for none.
   int time_left() const;
 

@@ -58,8 +58,9 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   out.stop = fields.strings("stop", kMaxStops);
   for (const std::string& stop : out.stop)
     if (stop.size() > openai::kMaxStopBytes)
-      fields.fail(invalid_argument("[stop] expected texts of at most {} bytes, got {}",
-                                   openai::kMaxStopBytes, stop.size()));
+      fields.fail(
+          invalid_argument("[stop] expected strings of at most {} bytes each, got one of {} bytes",
+                           openai::kMaxStopBytes, stop.size()));
   out.stop_repeat_ngram = fields.integer("stop_repeat_ngram", 0, 1 << 20).value_or(0);
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   out.format = openai::read_response_format(fields);

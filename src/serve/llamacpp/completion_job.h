@@ -55,7 +55,8 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
 
     TokenScorer scorer;
     Completion completion;
-    // As answer_text() takes them; in a stream those since the last piece that had a text.
+    // Log-probabilities in the form that answer_text() takes; in a stream, those since the last
+    // piece that had a text.
     std::string probabilities;
     std::vector<std::int32_t> waiting_ids;  // of a stream: tokens since that piece
     std::size_t charged = 0;                // for it
@@ -68,7 +69,7 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   Status send(Text& text, const engine::TextPiece& piece);
   // Counts what was added to the answer; ends the run when there is no room for it.
   Status charge(std::size_t bytes);
-  // The same for a text, whose end discharges it.
+  // Counts what was added to a text; its end discharges it.
   Status charge(Text& text, std::size_t bytes);
   void discharge(Text& text);
   // Sends the head of a stream, once.

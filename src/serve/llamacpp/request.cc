@@ -93,8 +93,9 @@ Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBu
     out.text.stop = fields.strings("stop", kMaxStops);
     for (const std::string& stop : out.text.stop)
       if (stop.empty() || stop.size() > openai::kMaxStopBytes)
-        fields.fail(invalid_argument("[stop] expected texts of 1 to {} bytes, got {}",
-                                     openai::kMaxStopBytes, stop.size()));
+        fields.fail(
+            invalid_argument("[stop] expected strings of 1 to {} bytes each, got one of {} bytes",
+                             openai::kMaxStopBytes, stop.size()));
     if (const auto count = fields.integer("n_probs", 0, kMaxProbabilities); count.value_or(0) > 0)
       out.text.top_logprobs = count;
     out.text.ignore_eos = fields.boolean("ignore_eos").value_or(false);
@@ -108,7 +109,7 @@ Result<TokenizeRequest> parse_tokenize_request(std::string_view body, WorkBudget
   return read_body<TokenizeRequest>(body, budget, [](JsonFields& fields, TokenizeRequest& out) {
     out.model = read_model(fields);
     auto content = fields.string("content");
-    if (!content) fields.fail(invalid_argument("[content] expected a text, got none"));
+    if (!content) fields.fail(invalid_argument("[content] expected a string, got none"));
     out.content = std::move(content).value_or("");
     out.adds_special = fields.boolean("add_special").value_or(false);
     out.parses_special = fields.boolean("parse_special").value_or(true);

@@ -15,7 +15,7 @@
 
 namespace anemone::serve::openai {
 
-// What stands behind the API: it has the models. Thread-safe.
+// What the routes of the API ask for models and answers; EngineBackend implements it. Thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -25,40 +25,44 @@ class Backend {
   // The reason why requests of a model fail until it is loaded again; ok otherwise. Clients see it,
   // so it names no paths.
   virtual Status check_health() const = 0;
+  // How many requests wait, run, have finished and were cancelled, for /health.
   virtual Json counts() const = 0;
-  // Where models run, by name; null where nothing is known of any.
+  // On which devices the loaded models run, by name; null where nothing is known of any.
   virtual Json placement() const { return nullptr; }
   // In the text format of Prometheus.
   virtual std::string metrics() const = 0;
 
-  // As llama.cpp has them: what its clients ask of a server, and a list with each text that may run
-  // at a time.
+  // The answers of llama.cpp's routes /props (settings of the server and of its first model) and
+  // /slots (an entry for each text that can run at a time).
   virtual Json props() const = 0;
   virtual Json slots() const = 0;
 
-  // Takes a lease on the model of this name for the call, unless it has one; or sets
-  // Call::awaited. kNotFound and kInvalidArgument for a name that is none of a model.
+  // Takes a lease on the model of this name, unless the call has a lease already. If the model has
+  // to be loaded first, sets Call::awaited instead. kNotFound for an unknown name; kInvalidArgument
+  // for the empty one if there are several models.
   virtual Status choose_model(const std::string& name, Call& call) = 0;
-  // As those of ModelPool.
+  // lease_later() loads the model and calls `then` with the lease. Once the flag `cancel` is set
+  // and look_again() called, it waits no more. The errors are those of ModelPool::lease_later().
   virtual Status lease_later(std::size_t model, ModelPool::CancelFlag cancel,
                              ModelPool::Then then) = 0;
   virtual void look_again() = 0;
 
-  // Each takes a request over, whose model the call has; or says at once why not, and then the
-  // responder was not used.
+  // Each takes over a request for the model that `call` has a lease on, and answers later through
+  // Call::responder. If it cannot, it returns the error at once and leaves the responder unused.
   virtual std::optional<ApiError> chat(ChatRequest request, const Call& call) = 0;
   virtual std::optional<ApiError> complete(CompletionRequest request, const Call& call) = 0;
   virtual std::optional<ApiError> embed(EmbeddingRequest request, const Call& call) = 0;
   virtual std::optional<ApiError> classify(ClassifyRequest request, const Call& call) = 0;
+  // llama.cpp's own /completion.
   virtual std::optional<ApiError> complete_native(llamacpp::CompletionRequest request,
                                                   const Call& call) = 0;
   virtual std::optional<ApiError> tokenize(llamacpp::TokenizeRequest request, const Call& call) = 0;
   virtual std::optional<ApiError> detokenize(llamacpp::DetokenizeRequest request,
                                              const Call& call) = 0;
   virtual std::optional<ApiError> apply_template(ChatRequest request, const Call& call) = 0;
-  // Answers that the model is loaded, as it is.
+  // Only answers that the model is loaded: choose_model() and lease_later() have loaded it.
   virtual std::optional<ApiError> load(ModelRequest request, const Call& call) = 0;
-  // The call has no model: it may not be loaded.
+  // Here the call has no lease, because the model need not be loaded.
   virtual std::optional<ApiError> unload(ModelRequest request, const Call& call) = 0;
 };
 

@@ -159,7 +159,7 @@ Status read_message(Json& message, std::size_t index, std::size_t& last_call, Wo
   Json* content = json_member(message, "content");
   if (content == nullptr) {
     if (!is_assistant)
-      return invalid_argument("[{}] expected a text, got none", place.inside(".content"));
+      return invalid_argument("[{}] expected a string, got none", place.inside(".content"));
     // Templates look for markers in the text, which none of their tests of null would survive.
     message["content"] = "";
   } else if (content->is_array()) {
@@ -167,7 +167,7 @@ Status read_message(Json& message, std::size_t index, std::size_t& last_call, Wo
     release_json(*content);
     *content = std::move(text);
   } else if (!content->is_string()) {
-    return invalid_argument("[{}] expected a text or a list of parts, got {}",
+    return invalid_argument("[{}] expected a string or a list of parts, got {}",
                             place.inside(".content"), describe_json(*content));
   }
   return {};

@@ -91,10 +91,11 @@ Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
   if (!out.max_tokens) out.max_tokens = older;
   out.stop = fields.strings("stop", kMaxStops);
   for (const std::string& stop : out.stop) {
-    if (stop.empty()) fields.fail(invalid_argument("[stop] expected texts, got an empty one"));
+    if (stop.empty()) fields.fail(invalid_argument("[stop] expected strings, got an empty one"));
     if (stop.size() > kMaxStopBytes)
-      fields.fail(invalid_argument("[stop] expected texts of at most {} bytes, got {}",
-                                   kMaxStopBytes, stop.size()));
+      fields.fail(
+          invalid_argument("[stop] expected strings of at most {} bytes each, got one of {} bytes",
+                           kMaxStopBytes, stop.size()));
   }
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   out.format = read_response_format(fields);

@@ -16,7 +16,7 @@
 namespace anemone::serve::openai {
 namespace {
 
-// As llama.cpp lists a model: with its state.
+// A model with its state, in the form of llama.cpp.
 Json listed_model(const std::string& name, const ModelInfo& model, std::int64_t created) {
   Json out = model_json(name, created);
   out["status"] = {{"value", model_state_name(model.state)}};

@@ -63,8 +63,7 @@ Status set_limit(std::string_view text, KeyLimits& limits) {
     limits.rate_period = *period;
     return {};
   }
-  return invalid_argument(
-      "[limits] expected concurrency=N or rate=N/min behind a key, got another");
+  return invalid_argument("[limits] expected concurrency=N or rate=N/min after a key, got another");
 }
 
 struct KeyUsage::Counter {

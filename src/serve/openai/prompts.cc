@@ -23,10 +23,9 @@ std::optional<Prompt> prompt_of(const Json& item) {
 std::vector<Prompt> read_prompts(JsonFields& fields, std::string_view key, std::size_t most) {
   const Json* member = fields.member(key);
   const auto refuse = [&](const std::string& got) {
-    fields.fail(
-        invalid_argument("[{}] expected a text, token ids, or a list of at most {} of either, got "
-                         "{}",
-                         key, most, got));
+    fields.fail(invalid_argument(
+        "[{}] expected a string, token ids, or a list of at most {} of either, got {}", key, most,
+        got));
     return std::vector<Prompt>();
   };
   if (member == nullptr) return refuse("none");

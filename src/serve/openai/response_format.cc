@@ -52,7 +52,7 @@ Result<ResponseFormat> value_of(const Field& field, std::string_view name, const
     case Kind::kRegex:
     case Kind::kGrammar:
       if (!value.is_string())
-        return invalid_argument("[{}] expected a text, got {}", name, describe_json(value));
+        return invalid_argument("[{}] expected a string, got {}", name, describe_json(value));
       out.source = value.get<std::string>();
       return out;
     case Kind::kChoice:

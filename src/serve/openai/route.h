@@ -25,7 +25,8 @@ struct Route {
   // Called on the thread that moves all bytes: takes no time to speak of. The backend is null while
   // the models are loaded, for routes that answer then.
   using Get = HttpResponse (*)(const Backend* backend, GetCall call);
-  // As the functions of Backend, with the text of the body. It may set Call::awaited instead.
+  // Decodes the body and calls a function of Backend, with its result. It may set Call::awaited
+  // instead, if the model has to be loaded first.
   using Post = std::optional<ApiError> (*)(Backend& backend, std::string_view body, Call& call);
 
   // Without the version: every path works with /v1 before it and without. One that ends with

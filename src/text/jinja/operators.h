@@ -25,7 +25,7 @@ Result<Value> slice(Interpreter& interpreter, const Value& value, const Value& s
                     const Value& stop, const Value& step);
 
 // printf-like: "%s of %d" % values.
-// kOne: what stands behind the "%" is no tuple; what can be indexed may then be left over.
+// kOne: what stands after the "%" is no tuple; what can be indexed may then be left over.
 enum class PercentOperand { kTuple, kOne };
 Result<Value> percent_format(Interpreter& interpreter, const std::string& format,
                              const std::vector<Value>& values, PercentOperand operand);

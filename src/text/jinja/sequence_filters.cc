@@ -241,7 +241,7 @@ Result<Interpreter::Items> batch_items(Interpreter& interpreter, const Value& in
   ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items all, interpreter.iterate_until_error(input));
   const std::vector<Value>& items = all.items;
   const auto width = static_cast<std::size_t>(count);
-  // A row is given when the item behind it comes.
+  // A row is given when the item after it comes.
   const std::size_t end =
       all.end.ok() || items.empty() ? items.size() : (items.size() - 1) / width * width;
   Interpreter::Items rows;

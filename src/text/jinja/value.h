@@ -72,7 +72,7 @@ struct Function {
   NativeFunction call;
 };
 
-// Those that hold values are defined behind Value.
+// Those that hold values are defined after Value.
 class Dict;
 struct Sequence;
 struct DictObject;

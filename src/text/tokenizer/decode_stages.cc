@@ -7,7 +7,7 @@
 namespace anemone::text {
 namespace {
 
-// A stage with another one behind it.
+// A stage with another one after it.
 class InnerStage : public DecodeStage {
  public:
   InnerStage(DecodeStage* next, WorkBudget& work) : DecodeStage(work), next_(next) {}

@@ -25,7 +25,7 @@ class MarkerParser : public AnswerParser::Strategy {
   explicit MarkerParser(AnswerParserOptions options)
       : options_(std::move(options)), is_in_reasoning_(options_.is_in_reasoning) {
     const AnswerSyntax& syntax = options_.syntax;
-    // The template wrote the opening marker; white space behind it belongs to it.
+    // The template wrote the opening marker; white space after it belongs to it.
     drops_blanks_ = is_in_reasoning_;
     if (!syntax.reasoning_open.empty()) {
       // A text that talks about <think> is no reasoning; markers of special tokens are no text.
@@ -175,7 +175,7 @@ class MarkerParser : public AnswerParser::Strategy {
   std::vector<Marker> in_content_;
   std::vector<Marker> in_reasoning_;
   bool is_in_reasoning_;
-  bool drops_blanks_ = false;           // white space behind a marker
+  bool drops_blanks_ = false;           // white space after a marker
   bool has_content_ = false;            // other than white space
   std::unique_ptr<CallReader> reader_;  // of the region that the text is in
   std::string raw_;                     // of it, and no event was made of it

@@ -22,7 +22,7 @@ enum class CallSyntax : std::uint8_t {
   // <tool_call><function=f><parameter=a>value</parameter></function></tool_call> for each call.
   // Qwen3-Coder, Qwen3.5-4B.
   kQwenXml,
-  // The answer is {"name": "f", "parameters": {...}}, perhaps behind <|python_tag|>; further calls
+  // The answer is {"name": "f", "parameters": {...}}, perhaps after <|python_tag|>; further calls
   // follow a semicolon. Llama-3.1-8B-Instruct, Llama-3.2-3B-Instruct.
   kLlama,
   // [TOOL_CALLS][{"name": "f", "arguments": {...}}, ...]. Mistral-Nemo-Instruct-2407.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a region of an answer that holds calls, from behind its opening marker. One reader per way
+// Reads a region of an answer that holds calls, from after its opening marker. One reader per way
 // to write them.
 #pragma once
 
@@ -45,7 +45,7 @@ class CallReader {
   std::size_t excess_ = 0;
 };
 
-// Looks for a marker that may stand behind white space, and need not stand there at all.
+// Looks for a marker that may stand after white space, and need not stand there at all.
 class OptionalMarker {
  public:
   explicit OptionalMarker(std::string_view marker) : marker_(marker) {}

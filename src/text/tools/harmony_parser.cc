@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answers of gpt-oss: messages, each with a header that names a channel and perhaps a
-// recipient. The prompt ends inside the first header, behind <|start|>assistant.
+// recipient. The prompt ends inside the first header, after <|start|>assistant.
 #include <algorithm>
 #include <array>
 #include <string>

@@ -109,7 +109,7 @@ JsonScanner::Step JsonScanner::in_number(char byte) {
     return Step::kMore;
   }
   if (end_value() == Step::kEnd) return Step::kBefore;
-  return push(byte);  // which is behind the number; not a number again
+  return push(byte);  // which is after the number; not a number again
 }
 
 JsonScanner::Step JsonScanner::push(char byte) {

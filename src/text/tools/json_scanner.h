@@ -21,8 +21,8 @@ class JsonScanner {
   static constexpr std::size_t kMaxDepth = 100;
 
   Step push(char byte);
-  // And adds the byte to a text, if it belongs to the value: inside strings as JSON has it, where
-  // control characters are escaped.
+  // push(), which also adds the byte to `out` if it belongs to the value. Control characters inside
+  // of strings are escaped, as JSON requires.
   Step push(char byte, std::string& out);
 
  private:

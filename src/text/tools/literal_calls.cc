@@ -338,7 +338,7 @@ class LiteralCallReader : public CallReader {
 
   State push(char byte, AnswerEvents& out) override {
     text_ += byte;
-    // A second opening marker: what stands behind the first one is no call.
+    // A second opening marker: what stands after the first one is no call.
     if (text_.ends_with(call_open(syntax_))) return failed(call_open(syntax_).size());
     if (!text_.ends_with(call_close(syntax_))) return State::kMore;
     text_.resize(text_.size() - call_close(syntax_).size());

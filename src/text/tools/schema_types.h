@@ -13,7 +13,7 @@ namespace anemone::text {
 struct SchemaAlternatives {
   std::vector<const Json*> schemas;  // without alternatives of their own
   // The schemas with anyOf, oneOf, allOf or $ref on the way to them, whose other keywords hold for
-  // those behind them.
+  // those after them.
   std::vector<const Json*> around;
   bool is_complete = true;  // false: they are not listed, because they are too many or a cycle
 };

@@ -18,7 +18,7 @@ ASK = {"messages": [{"role": "user", "content": "hi"}]}
 
 
 def lines(command, name, reason, line, good, flags):
-    """A bad line is answered, and the good one behind it as if it had been alone."""
+    """A bad line is answered, and the good one after it as if it had been alone."""
 
     def body(trial):
         raw = line() if callable(line) else line
@@ -26,7 +26,7 @@ def lines(command, name, reason, line, good, flags):
         done = answered(trial.run(command, *flags(trial), stdin=raw + b"\n" + json.dumps(good).encode() + b"\n"))
         answers = [json.loads(each) for each in done.out.splitlines()]
         expect(len(answers) == raw.strip().count(b"\n") + (2 if raw.strip() else 1), f"got {len(answers)} answers")
-        expect("error" not in answers[-1], f"the good line behind it fails: {shown(str(answers[-1]))}")
+        expect("error" not in answers[-1], f"the good line after it fails: {shown(str(answers[-1]))}")
         expect(not any((b < 32 and b != 10) or b == 127 for b in done.out), "control characters on the terminal")
 
     add(f"command/{command}-{name}", reason, body)

@@ -107,7 +107,7 @@ for name, chunks in {
     )
 answer(
     "chunk-trailer-length",
-    "A field behind the body is dropped, not believed.",
+    "A field after the body is dropped, not believed.",
     POST + b"Transfer-Encoding: chunked\r\n\r\n20\r\n" + BODY + b"\r\n0\r\nContent-Length: 5\r\nHost: evil.com\r\n\r\n",
     (200, 400),
 )

@@ -25,7 +25,7 @@ def lines_of(outcome):
 
 
 def refuse(name, reason, line, answers=1, ok=(False,)):
-    """One bad line is answered, and the good one behind it as if it had been alone."""
+    """One bad line is answered, and the good one after it as if it had been alone."""
 
     def body(trial):
         raw = line() if callable(line) else line
@@ -41,7 +41,7 @@ def refuse(name, reason, line, answers=1, ok=(False,)):
         for each in out[:answers]:
             expect(each.get("ok") in ok, f"expected ok: {ok}, got {shown(str(each))}")
             expect(len(str(each.get("error", ""))) < 2000, "a long error")
-        expect(out[-1].get("ok") is True, f"the good line behind it fails: {shown(str(out[-1]))}")
+        expect(out[-1].get("ok") is True, f"the good line after it fails: {shown(str(out[-1]))}")
         expect(out[-1]["text"].startswith(" is Paris"), f"another answer than alone: {out[-1]['text']!r}")
 
     add(f"jsonl/line-{name}", reason, body)

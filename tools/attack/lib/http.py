@@ -88,7 +88,7 @@ def is_complete(raw, count):
 
 def talk(address, raw, seconds=5.0, count=1, end_writing=False, listen=0.0):
     """Sends bytes and reads until `count` answers are complete, or the server closes. Listens for as many seconds to
-    what comes behind them. Slow when there is none long after `seconds`; whether it was in time is for the caller."""
+    what comes after them. Slow when there is none long after `seconds`; whether it was in time is for the caller."""
     begin = time.monotonic()
     data = b""
     with connect(address, timeout=2 * seconds * business()) as connection:

@@ -142,6 +142,7 @@ def refused(outcome, *codes):
 
 
 def answered(outcome):
+    """The program ends with exit code 0."""
     outcome.check_alive()
     if outcome.code != 0:
         raise Failure(f"expected an answer, got exit code {outcome.code}: {shown(outcome.err)}")
@@ -149,7 +150,7 @@ def answered(outcome):
 
 
 def settled(outcome):
-    """Either of both: the promise is only that it ends, in its limits."""
+    """answered() or refused(): what matters is that it ends within its limits, without a crash."""
     outcome.check_alive()
     return answered(outcome) if outcome.code == 0 else refused(outcome)
 

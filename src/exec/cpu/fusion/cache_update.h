@@ -25,7 +25,7 @@ struct CacheUpdate {
   };
   std::optional<AtPosition> at_position;
 
-  // Where the tokens go to: behind those of the cache where nothing else is said.
+  // Where the tokens go to: after those of the cache where nothing else is said.
   bool is_appended() const { return mask < 0 && !at_position; }
 
   // Whether both are the same kind of cache: one operation attends to one as it does to the other.
@@ -47,8 +47,8 @@ struct CacheUpdate {
 // `root` is where the attention will stand.
 std::optional<CacheUpdate> match_cache_update(const FusionGraph& graph, int reg,
                                               const PreparedOp& root);
-// The same as the last one where an attention takes both apart: `past` an input, `tokens` an
-// output. Others may use `past`, too.
+// The update concat(past, tokens) of an attention that takes both without joining them: `past` is
+// an input of the function, which others may use as well, and `tokens` is an output.
 std::optional<CacheUpdate> match_past_and_step(const FusionGraph& graph, int past, int tokens);
 
 }  // namespace anemone::exec

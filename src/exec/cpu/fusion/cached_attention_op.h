@@ -27,13 +27,13 @@ struct CacheWrites {
 
 // Inputs: queries [1, H, T, D], keys and values of the step [1, KV, T, D], attention mask [1, 1, T,
 // S], and what says where the tokens go: a write mask [1, 1, S, T], or vectors of int32 with the
-// first position of the keys, the one behind their last, and the same of the values; states: caches
+// first position of the keys, the one after their last, and the same of the values; states: caches
 // of keys and values [1, KV, S or more, D]. Stores the step's tokens, but for padding, and gives
 // softmax(factor * queries @ keys^T + mask) @ values, [1, H, T, D]. Sinks, one per query head, join
 // the scores in the softmax.
 //
 // Tokens that are appended go to the last T of the S positions, unless facts about the mask say
-// that the caches are the caller's: then behind the positions that these have.
+// that the caches are the caller's: then after the positions that these have.
 //
 // The masks decide at run time: where their rows are one-hot, and zero in one run of positions and
 // out of every score's reach elsewhere, only the tokens that are there are touched; any other mask
@@ -51,7 +51,8 @@ class CachedAttentionOp : public FusedOp {
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
  private:
-  // Of the keys and of the values of a call; `own` keeps those that no mask has.
+  // The write masks of a call for its keys and its values; `own` keeps those that no mask input
+  // gives.
   struct Targets {
     std::array<WriteMask, 2> own;
     std::array<const WriteMask*, 2> masks = {};

@@ -58,7 +58,7 @@ class DepthwiseConvOp : public FusedOp {
   const std::vector<float> bias_;
 };
 
-// Whether all axes behind the channels have one element, but for one of [positions] over which
+// Whether all axes after the channels have one element, but for one of [positions] over which
 // [taps] go to [positions - taps + 1].
 bool is_along_one_axis(const Shape& x, const Shape& weight, const Shape& out) {
   int longer = 0;

@@ -42,7 +42,7 @@ class ExpertsFinder {
   // A shard may have one expert of many and what is before it.
   bool is_sum() { return root_.op->type == "add" && add_terms(root_) && !experts_.empty(); }
 
-  // Whether the match ends behind the first expert of many, which is the sum so far.
+  // Whether the match ends after the first expert of many, which is the sum so far.
   bool is_lone_term() {
     const auto is_add = [](const PreparedOp* user) { return user->op->type == "add"; };
     const int reg = root_.outputs[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens that a short convolution looks back to: the columns of a step behind those of a state,
+// The tokens that a short convolution looks back to: the columns of a step after those of a state,
 // of which the state keeps the last ones.
 #include <algorithm>
 #include <cstring>
@@ -21,7 +21,7 @@ thread_local Scratch extend_scratch;
 
 // Inputs: the columns of the step [A, B, C, T], and a mask [1, 1, K + T, K] that says which columns
 // the state keeps. State: [A, B, C, K], replaced in place. Gives the state as it was and the
-// columns behind it, [A, B, C, K + T]; the state becomes their product with the mask, with its
+// columns after it, [A, B, C, K + T]; the state becomes their product with the mask, with its
 // bits.
 class ExtendedStateOp : public FusedOp {
  public:

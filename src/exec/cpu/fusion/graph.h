@@ -58,7 +58,8 @@ class FusionGraph {
   bool is_accessed_inside(int state) const {
     return states_[static_cast<std::size_t>(state)].is_inside;
   }
-  // Of the program as it was before the first fusion, until remove_unread_updates().
+  // The states of the program as it was before the first fusion; valid until
+  // remove_unread_updates().
   const SlicedStates& sliced_states() const { return sliced_states_; }
   // nullptr unless it is a constant tensor.
   const TensorView* constant(int reg) const;
@@ -77,7 +78,7 @@ class FusionGraph {
 
   // Whether a product takes one of its matrices transposed.
   bool is_transposed(const PreparedOp& matmul) const;
-  // The two values of four dimensions that `concat` joins along `axis`, one behind the other;
+  // The two values of four dimensions that `concat` joins along `axis`, one after the other;
   // nullopt for other ones.
   std::optional<std::array<int, 2>> joined_pair(const PreparedOp& concat, int axis) const;
 

@@ -22,7 +22,7 @@ class ProjectionOp : public FusedOp {
  public:
   ProjectionOp(const kernels::simd::Matrix& matrix, const Half* bias, bool is_channel_major)
       : matrix_(matrix), bias_(bias), is_channel_major_(is_channel_major) {}
-  // The same product, which `taken` computes where it can.
+  // The product of `other`, which `taken` computes where it can.
   ProjectionOp(const ProjectionOp& other, std::shared_ptr<const OffloadedProduct> taken)
       : ProjectionOp(other) {
     taken_ = std::move(taken);

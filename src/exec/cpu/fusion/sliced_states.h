@@ -40,8 +40,8 @@ struct SlicedRow {
 
 class SlicedStates {
  public:
-  SlicedStates() = default;  // of no states
-  // Of the outermost block, before anything is fused.
+  SlicedStates() = default;  // no states
+  // The states of the outermost block, before anything is fused.
   explicit SlicedStates(FusionGraph& graph);
 
   // What the register is, if it can be worked on in place by an operation at `root`.
