@@ -192,7 +192,10 @@ std::string warning_of(const CompileFlags& options, const compiler::Recipe& reci
     return scheme == quant::Scheme::kInt8Block || scheme == quant::Scheme::kInt4Block ||
            scheme == quant::Scheme::kPassthrough;
   };
-  const auto is_by_blocks = [&](const auto& role) { return has_blocks(role.second); };
+  // The host looks the embeddings up, not the chip.
+  const auto is_by_blocks = [&](const auto& role) {
+    return role.first != models::WeightRole::kEmbedding && has_blocks(role.second);
+  };
   if (!has_blocks(recipe.quant.scheme) && std::ranges::none_of(recipe.by_role, is_by_blocks))
     return "";
   return "weights with a scale for each block of inputs gave wrong numbers on the Neural Engine or "
@@ -335,7 +338,7 @@ void add_compile_command(CLI::App& app, Context& context) {
   command
       ->add_option("--quant-for", options->quant_for,
                    "ROLE=SCHEME for one kind of weight (repeatable): qkv, attention-output,\n"
-                   "gate-up, down, head")
+                   "gate-up, down, head, embedding")
       ->allow_extra_args(false);
   command
       ->add_option("--quant-threshold", options->quant_threshold,

@@ -320,6 +320,13 @@ TEST(CompileCommand, StoresWeightsForTheProcessor) {
   EXPECT_TRUE(has(compiled(checkpoint(), "--quant mixed"), kWarning));
   EXPECT_TRUE(has(compiled(checkpoint(), "--quant-for head=int8-block"), kWarning));
   EXPECT_FALSE(has(compiled(checkpoint(), "--quant mixed --for cpu"), kWarning));
+  const std::string rows = compiled(checkpoint(), "--quant-for embedding=int4-block");
+  EXPECT_TRUE(has(rows, "fp16 lut6, head lut8, embedding int4-block")) << rows;
+  EXPECT_TRUE(has(rows,
+                  "note: the embedding is the matrix of the head, which is stored as lut8: "
+                  "as int4-block it takes a file of its own"))
+      << rows;
+  EXPECT_FALSE(has(rows, kWarning)) << rows;
   expect_error(run_anemone("compile " + quoted(checkpoint()) + " -o " +
                            quoted(folder.file("model")) + " --for gpu"),
                2, "[--for] expected ane or cpu, got \"gpu\"");
