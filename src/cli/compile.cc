@@ -305,8 +305,8 @@ void add_compile_command(CLI::App& app, Context& context) {
       command
           ->add_option("--shards", options->shards,
                        "Layers by package: auto (at most 250 MB, 16 layers and 1,500 operations\n"
-                       "each; layers with experts are cut), each, a size (100MB), a number, or\n"
-                       "ranges 0:12,12:24")
+                       "each; layers with experts are cut), each, a size (100MB, also of experts\n"
+                       "and heads), a number, or ranges 0:12,12:24")
           ->capture_default_str();
   command
       ->add_option("--plan", options->plan,
