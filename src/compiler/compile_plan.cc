@@ -201,10 +201,11 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   if (!architecture.ok()) return architecture.status().with(json.subject());
   plan.architecture = *architecture;
   const auto quantization = json.quantization();
-  if (quantization && *quantization != "mxfp4" && *quantization != "fp8")
+  if (quantization && *quantization != "mxfp4" && *quantization != "fp8" &&
+      *quantization != "nvfp4")
     return unsupported(
-        "[{}] expected plain float weights, mxfp4 or fp8, got a quantization_config of {}: take "
-        "the checkpoint that it was made from, or a GGUF file",
+        "[{}] expected plain float weights, mxfp4, nvfp4 or fp8, got a quantization_config of {}: "
+        "take the checkpoint that it was made from, or a GGUF file",
         json.subject(), quantization_text(json));
   ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
   const DecoderConfig& config = plan.config;

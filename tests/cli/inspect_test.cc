@@ -157,6 +157,16 @@ TEST(InspectModel, SaysItOfAGgufFile) {
   EXPECT_GT(model["parameters"], 8000);
 }
 
+TEST(InspectModel, NamesTheFormOfNvfp4Files) {
+  for (const std::string writer : {"compressed-tensors", "modelopt"}) {
+    const Outcome outcome =
+        run_anemone("inspect " + testing::source_path("tests/checkpoint/data/nvfp4/" + writer));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("NVFP4 74 %, bf16 26 % (nvfp4)"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("\n  compiles       yes"), std::string::npos) << outcome.out;
+  }
+}
+
 TEST(InspectModel, SaysWhyACheckpointDoesNotCompile) {
   const testing::TemporaryFolder folder;
   std::filesystem::copy(testing::source_path("tests/compiler/data/tiny/qwen3/model.safetensors"),
