@@ -205,6 +205,12 @@ TEST(UnfinishedFiles, AreCalledThat) {
   expect(" of " + format_bytes(size) + ": it was cut short: download it again");
   std::filesystem::resize_file(weights, 0);
   expect("is empty: the download did not begin");
+  // The header of a file that the model does not have is nobody's to read.
+  const std::string whole = folder.file("whole");
+  std::filesystem::copy(testing::source_path("tests/compiler/data/tiny/qwen3"), whole);
+  std::ofstream(whole + "/consolidated.safetensors") << std::string("\x40\0\0\0\0\0\0\0{", 9);
+  const Outcome outcome = run_anemone("inspect " + whole);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
   std::ofstream(weights)
       << "version https://git-lfs.github.com/spec/v1\n"
          "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
