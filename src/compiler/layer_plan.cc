@@ -231,7 +231,7 @@ void note_exceeded_size(CompilePlan& plan) {
           has_head                    ? "the head is in the package of the last layers"
           : is_part                   ? "a layer is cut before, between and behind its experts only"
           : plan.config.shares_keys() ? "a layer is not cut where layers share keys"
-                                      : "a layer is cut between its experts only");
+                                      : "a layer without experts is not cut");
     for (const LayerShard::ExpertPack& pack : shard.packs)
       check(artifact::experts_text(shard.layers.end - 1, pack.experts.begin, pack.experts.end),
             pack.bytes, packages.experts, "an expert is not cut");

@@ -354,6 +354,14 @@ TEST(StoredEmbedding, OfLayersIsQuantizedToo) {
   EXPECT_EQ(std::filesystem::file_size(folder.file("artifact") + "/layer_embedding.bin"),
             artifact::stored_bytes(*model->manifest().layer_embedding,
                                    model->manifest().layer_embedding->parts.front()));
+  // A scheme for embeddings is one for both tables.
+  options.recipe.by_role[models::WeightRole::kEmbedding] = Scheme::kLut6;
+  options.dry_run = true;
+  const auto report = compile(checkpoint.path, folder.file("none"), options);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  for (const artifact::Embedding& table :
+       {report->manifest.embedding, *report->manifest.layer_embedding})
+    EXPECT_EQ(artifact::element_type(table, table.parts.front()), DType::kUInt6);
 }
 
 // What a dry run promises is what the files of the rows take.
