@@ -295,6 +295,17 @@ TEST(CompileCommand, ReportsAsJson) {
   EXPECT_EQ((*json)["context"], 100);
   EXPECT_EQ((*json)["packages"].size(), 4U);  // layers, layers, head, embed
   EXPECT_EQ((*json)["quantization"], "int8-channel");
+  const Json& shared = (*json)["embedding"];
+  EXPECT_TRUE(shared["file"].is_null() && shared["bytes"] == 0) << shared;
+  EXPECT_EQ(shared["type"], "int8");
+  const Outcome own =
+      run_anemone("compile " + quoted(checkpoint()) + " -o " + quoted(folder.file("out")) +
+                  " --json --dry-run --quant-for embedding=none");
+  ASSERT_EQ(own.code, 0) << own.err;
+  const auto table = parse_json(own.out, "report");
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ((*table)["embedding"],
+            (Json{{"file", "embedding.bin"}, {"type", "fp16"}, {"bytes", 1024 * 128 * 2}}));
 }
 
 // What is stored depends on the processor, and forms that the Neural Engine gets wrong are named.
