@@ -251,16 +251,6 @@ TEST(StoredEmbedding, IsSharedWithATiedHeadOfItsScheme) {
   }
 }
 
-// Options that give other bytes are told apart, where an unfinished run is resumed or a model that
-// was compiled before is found again.
-TEST(StoredEmbedding, OfItsOwnSchemeIsAnotherRecipe) {
-  CompileOptions options = stored(Scheme::kInt8Channel);
-  const std::string before = describe_options(options);
-  options.recipe.by_role[models::WeightRole::kEmbedding] = Scheme::kInt8Channel;
-  EXPECT_NE(describe_options(options), before);
-  EXPECT_EQ(options.recipe.description(), "int8-channel, embedding int8-channel");
-}
-
 TEST(StoredEmbedding, IsFloatsWhereNothingIsQuantized) {
   const TemporaryFolder folder;
   for (const char* name : {"qwen2", "llama"}) {

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "compiler/embedding_file.h"
+#include "compiler/options.h"
 #include "compiler/stored_rows.h"
 #include "ir/builder.h"
 #include "ops/registry.h"
@@ -149,6 +150,17 @@ TEST_F(WeightStoreTest, GivesTwoPartsOfOneTensorTheirOwnValuesThoughTheNamesAreA
   EXPECT_EQ(part(5, 0), (std::vector<float>{5, 6}));
   EXPECT_EQ(part(5, 1), (std::vector<float>{6, 7}));
   EXPECT_TRUE(builder_.status().ok()) << builder_.status().message();
+}
+
+// Options that give other bytes are told apart, where an unfinished run is resumed or a model that
+// was compiled before is found again.
+TEST(EmbeddingFile, OfItsOwnSchemeIsAnotherRecipe) {
+  CompileOptions options;
+  options.recipe.quant.scheme = quant::Scheme::kInt8Channel;
+  const std::string before = describe_options(options);
+  options.recipe.by_role[models::WeightRole::kEmbedding] = quant::Scheme::kInt8Channel;
+  EXPECT_NE(describe_options(options), before);
+  EXPECT_EQ(options.recipe.description(), "int8-channel, embedding int8-channel");
 }
 
 // A large table is stored piece by piece, each with the blocks that the whole has.
