@@ -15,8 +15,9 @@ if(ANEMONE_BUILD_CLI)
   pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
   # Line editing with a history in a chat; without it lines are read as the terminal gives them.
   pkg_check_modules(LIBEDIT IMPORTED_TARGET libedit)
-  # Pictures for `anemone predict`, which refuses them without it.
+  # Pictures for `anemone predict`, which refuses PNG and JPEG files without the one and the other.
   pkg_check_modules(PNG IMPORTED_TARGET libpng)
+  pkg_check_modules(JPEG IMPORTED_TARGET libjpeg)
 endif()
 if(ANEMONE_BUILD_SERVER)
   # Headers only: Asio and the HTTP parser of Beast.

@@ -169,5 +169,24 @@ int main(int argc, char** argv) {
                  R"("weight_block_size": [2, 3]}})"},
                 {"model.safetensors", std::string(1, static_cast<char>(header.size())) +
                                           std::string(7, '\0') + header + std::string(16, '\1')}}));
+  const auto nvfp4 = [&](const std::string& packed_name, const std::string& global_name,
+                         const std::string& name, const std::string& config) {
+    const std::string text =
+        R"({"m.)" + packed_name + R"(":{"dtype":"U8","shape":[2,8],"data_offsets":[0,16]},)" +
+        R"("m.weight_scale":{"dtype":"F8_E4M3","shape":[2,1],"data_offsets":[16,18]},)" + R"("m.)" +
+        global_name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[18,22]}})";
+    std::string bytes(8, '\0');
+    bytes[0] = static_cast<char>(text.size());
+    bytes += text + std::string(22, '\x31');
+    write(out / "checkpoint" / name, joined({{"config.json", R"({"model_type": "llama")" + config},
+                                             {"model.safetensors", bytes}}));
+  };
+  nvfp4("weight_packed", "weight_global_scale", "nvfp4.parts",
+        R"(, "quantization_config": {"quant_method": "compressed-tensors", )"
+        R"("format": "nvfp4-pack-quantized"}})");
+  nvfp4("weight", "weight_scale_2", "modelopt.parts",
+        R"(})"
+        "\n=== hf_quant_config.json\n"
+        R"({"quantization": {"quant_algo": "NVFP4"}})");
   return 0;
 }

@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace anemone;
-  const auto picture = values::parse_png(fuzz::text_of(data, size), "input");
+  const auto picture = values::parse_picture(fuzz::text_of(data, size), "input");
   if (!picture.ok()) return 0;
   const auto samples = static_cast<std::int64_t>(picture->samples.size());
   ANEMONE_CHECK(samples == picture->height * picture->width * picture->channels);

@@ -140,21 +140,6 @@ std::vector<Plan> cheapest_plans(const std::vector<Piece>& pieces, const Limits&
   return best;
 }
 
-// "500KB", "100MB", "2GB"; nullopt for anything else.
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  constexpr std::int64_t kMaxUnits = 1'000'000;
-  std::uint64_t unit = 1000;
-  for (const char* name : {"KB", "MB", "GB"}) {
-    if (text.ends_with(name)) {
-      const auto units = parse_number(text.substr(0, text.size() - 2));
-      if (!units || *units < 1 || *units > kMaxUnits) return std::nullopt;
-      return static_cast<std::uint64_t>(*units) * unit;
-    }
-    unit *= 1000;
-  }
-  return std::nullopt;
-}
-
 // The plan with the fewest packages and cuts; of those, one whose largest package is as small as
 // possible. A bisection finds the smallest limit in bytes that does not raise the cost.
 std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, Limits limits) {
@@ -186,12 +171,13 @@ std::vector<Range> ranges_of_vocabulary(std::int64_t vocab_size, std::int64_t pa
   return ranges;
 }
 
-// Ranges of about the same width: none has more than `max_columns` or more than kShardBytes.
+// Ranges of about the same width: none has more than `max_columns` or, if it has more than
+// kChannelMultiple rows, more than `max_bytes`.
 std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t bytes_per_row,
-                                     std::int64_t max_columns,
+                                     std::int64_t max_columns, std::uint64_t max_bytes,
                                      const std::function<bool(std::int64_t rows)>& is_slow) {
   const auto by_bytes =
-      static_cast<std::int64_t>(kShardBytes / std::max<std::uint64_t>(1, bytes_per_row));
+      static_cast<std::int64_t>(max_bytes / std::max<std::uint64_t>(1, bytes_per_row));
   const std::int64_t widest = std::max(
       kChannelMultiple, std::min(max_columns, by_bytes) / kChannelMultiple * kChannelMultiple);
   const std::int64_t parts = (vocab_size + widest - 1) / widest;
@@ -232,12 +218,26 @@ std::optional<Range> parse_range(std::string_view text) {
   return Range{*begin, *end};
 }
 
+std::optional<std::uint64_t> size_of_spec(std::string_view spec) {
+  constexpr std::int64_t kMaxUnits = 1'000'000;
+  std::uint64_t unit = 1000;
+  for (const char* name : {"KB", "MB", "GB"}) {
+    if (spec.ends_with(name)) {
+      const auto units = parse_number(spec.substr(0, spec.size() - 2));
+      if (!units || *units < 1 || *units > kMaxUnits) return std::nullopt;
+      return static_cast<std::uint64_t>(*units) * unit;
+    }
+    unit *= 1000;
+  }
+  return std::nullopt;
+}
+
 Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
                                              const std::vector<Piece>& pieces,
                                              artifact::PackageForm form) {
   const std::int64_t layers = std::ranges::count(pieces, true, &Piece::ends_layer);
   if (spec == "auto") return fill_evenly(pieces, limits_of(kShardBytes, form));
-  if (const auto budget = parse_size(spec)) return fill_evenly(pieces, limits_of(*budget, form));
+  if (const auto budget = size_of_spec(spec)) return fill_evenly(pieces, limits_of(*budget, form));
   if (spec.find(':') != spec.npos) {
     ANEMONE_ASSIGN_OR_RETURN(const std::vector<Range> ranges, parse_ranges(spec, layers));
     return pieces_of(ranges, pieces);
@@ -253,7 +253,7 @@ Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
   const auto parts = spec == "each" ? experts : parse_number(spec);
   if (parts) {
     if (*parts >= 1 && *parts <= experts) return even_ranges(experts, *parts);
-  } else if (const auto bytes = spec == "auto" ? kExpertPackBytes : parse_size(spec)) {
+  } else if (const auto bytes = spec == "auto" ? kExpertPackBytes : size_of_spec(spec)) {
     std::vector<Piece> pieces;
     for (const std::uint64_t each : expert_bytes) pieces.push_back({.bytes = each});
     return fill_evenly(pieces, {.bytes = *bytes});
@@ -267,11 +267,11 @@ Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
 std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
                                            std::uint64_t bytes_per_row,
                                            const std::function<bool(std::int64_t rows)>& is_slow,
-                                           std::int64_t packages) {
+                                           std::int64_t packages, std::uint64_t max_bytes) {
   if (packages > 0) return heads_by_number(outputs, vocab_size, packages);
   const bool is_split = outputs == artifact::HeadOutputs::kSplit;
   const std::vector<Range> ranges = vocabulary_ranges(
-      vocab_size, bytes_per_row, is_split ? kMaxChannels : kMaxWholeHead, is_slow);
+      vocab_size, bytes_per_row, is_split ? kMaxChannels : kMaxWholeHead, max_bytes, is_slow);
   std::vector<std::vector<Range>> out;
   if (!is_split) {
     for (const Range& range : ranges) out.push_back({range});
@@ -281,7 +281,7 @@ std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::i
   for (const Range& range : ranges)
     pieces.push_back(
         {.bytes = static_cast<std::uint64_t>(range.end - range.begin) * bytes_per_row});
-  for (const Range& package : fill_evenly(pieces, {.bytes = kShardBytes}))
+  for (const Range& package : fill_evenly(pieces, {.bytes = max_bytes}))
     out.emplace_back(ranges.begin() + package.begin, ranges.begin() + package.end);
   return out;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ane/limits.h"
 #include "artifact/form.h"
 
 namespace anemone::ane {
@@ -21,6 +22,9 @@ struct Range {
 
 // "0:12"; nullopt for anything else, also for an empty range.
 std::optional<Range> parse_range(std::string_view text);
+
+// "500KB", "100MB", "2GB" (powers of ten); nullopt for another spec.
+std::optional<std::uint64_t> size_of_spec(std::string_view spec);
 
 // What stays together in one package: a layer, or a part of one that can be cut.
 struct Piece {
@@ -52,8 +56,8 @@ Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
                                              const std::vector<std::uint64_t>& expert_bytes);
 
 // The outputs of each package of heads: ranges of the vocabulary of about the same width, multiples
-// of kChannelMultiple, in packages of at most kShardBytes. No range has a number of rows that
-// `is_slow`, which may be null, if others serve.
+// of kChannelMultiple, in packages of at most `max_bytes`, or of kChannelMultiple rows where so
+// many take more. No range has a number of rows that `is_slow`, which may be null, if others serve.
 //   kOne    an output for each package, of at most kMaxWholeHead columns
 //   kSplit  outputs of at most kMaxChannels columns, in as few packages as possible
 // With `packages` above 0 there are that many packages, whatever they weigh; with kOne an output
@@ -61,6 +65,7 @@ Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
 std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
                                            std::uint64_t bytes_per_row,
                                            const std::function<bool(std::int64_t rows)>& is_slow,
-                                           std::int64_t packages = 0);
+                                           std::int64_t packages = 0,
+                                           std::uint64_t max_bytes = kShardBytes);
 
 }  // namespace anemone::ane

@@ -16,6 +16,7 @@
 #include "checkpoint/gguf/gguf_source.h"
 #include "checkpoint/language_model.h"
 #include "checkpoint/mxfp4.h"
+#include "checkpoint/nvfp4.h"
 #include "checkpoint/onnx/onnx_checkpoint.h"
 #include "checkpoint/planned_weights.h"
 #include "checkpoint/safetensors.h"
@@ -103,6 +104,14 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
       return parse_error("[{}] expected a JSON object, got {}", generation_path,
                          checkpoint.generation->type_name());
   }
+  if (!checkpoint.config.quantization()) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string modelopt_path, inner_file(path, kModelOptConfig));
+    if (fs::exists(modelopt_path, error)) {
+      ANEMONE_ASSIGN_OR_RETURN(const Json json, read_json_file(modelopt_path));
+      ANEMONE_ASSIGN_OR_RETURN(checkpoint.config,
+                               with_modelopt_config(checkpoint.config, json, modelopt_path));
+    }
+  }
   checkpoint.has_weights = needs_weights || has_weight_files(path);
   if (checkpoint.has_weights) {
     ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
@@ -111,8 +120,13 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
     } else if (checkpoint.config.quantization() == "fp8") {
       ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights,
                                read_fp8(std::move(checkpoint.weights), checkpoint.config));
+    } else if (checkpoint.config.quantization() == "nvfp4") {
+      ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, read_nvfp4(std::move(checkpoint.weights)));
     }
   } else {
+    if (checkpoint.config.quantization() == "nvfp4")
+      checkpoint.notes.push_back(
+          "which matrices are NVFP4 is not known without the weights: planned as floats");
     checkpoint.weights = planned_weights(path, checkpoint.config.quantization() == "mxfp4");
   }
   checkpoint.text_files = [path] { return read_text_files(path); };

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/inner_file.h"
 #include "checkpoint/gguf/gguf_file.h"
+#include "checkpoint/nvfp4.h"
 #include "checkpoint/onnx/onnx_checkpoint.h"
 #include "checkpoint/safetensors.h"
 
@@ -26,7 +27,7 @@ Result<std::vector<std::string>> all_files(const std::string& path) {
   std::vector<std::string_view> optional(std::begin(kTextFiles), std::end(kTextFiles));
   if (fs::exists(path + "/config.json", error)) {
     ANEMONE_ASSIGN_OR_RETURN(files, safetensors_files(path));
-    optional.insert(optional.end(), {"config.json", "generation_config.json"});
+    optional.insert(optional.end(), {"config.json", "generation_config.json", kModelOptConfig});
   } else {
     ANEMONE_ASSIGN_OR_RETURN(files, onnx::onnx_bundle_files(path));
   }

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 namespace anemone::checkpoint {
 
@@ -13,6 +14,12 @@ inline float e4m3_size(std::uint32_t byte) {
   const auto fraction = static_cast<float>(byte & 7U);
   if (exponent == 0) return fraction * 0x1p-9F;
   return (1.0F + fraction / 8.0F) * std::bit_cast<float>((exponent + 127 - 7) << 23);
+}
+
+// The float itself: 448 at most, 0x7f and 0xff are NaN.
+inline float e4m3_value(std::uint32_t byte) {
+  if ((byte & 127U) == 127U) return std::numeric_limits<float>::quiet_NaN();
+  return byte < 128U ? e4m3_size(byte) : -e4m3_size(byte);
 }
 
 }  // namespace anemone::checkpoint

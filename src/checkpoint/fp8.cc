@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -23,11 +22,7 @@ constexpr std::int64_t kUsualBlock = 128;
 const std::array<float, 256>& fp8_values() {
   static const std::array<float, 256> values = [] {
     std::array<float, 256> out{};
-    for (std::uint32_t code = 0; code < 128; ++code) {
-      out[code] = e4m3_size(code);
-      out[code + 128] = -out[code];
-    }
-    out[127] = out[255] = std::numeric_limits<float>::quiet_NaN();
+    for (std::uint32_t code = 0; code < 256; ++code) out[code] = e4m3_value(code);
     return out;
   }();
   return values;

@@ -123,9 +123,16 @@ Result<std::vector<std::int64_t>> HfConfig::token_ids(std::string_view key) cons
 std::optional<std::string> HfConfig::quantization() const {
   const Json* quantization = json_member(*json_, "quantization_config");
   if (quantization == nullptr || quantization->is_null()) return std::nullopt;
-  const Json* method =
-      quantization->is_object() ? json_member(*quantization, "quant_method") : nullptr;
-  return method != nullptr && method->is_string() ? method->get<std::string>() : "none";
+  const auto text = [&](std::string_view key) -> std::string {
+    const Json* value = quantization->is_object() ? json_member(*quantization, key) : nullptr;
+    return value != nullptr && value->is_string() ? value->get<std::string>() : "none";
+  };
+  std::string method = text("quant_method");
+  const std::string algorithm = text("quant_algo");
+  const bool is_nvfp4 =
+      (method == "compressed-tensors" && text("format") == "nvfp4-pack-quantized") ||
+      (method == "modelopt" && (algorithm == "NVFP4" || algorithm == "W4A16_NVFP4"));
+  return is_nvfp4 ? "nvfp4" : method;
 }
 
 Result<RopeSettings> HfConfig::rope(double default_theta) const {

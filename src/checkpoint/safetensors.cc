@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/inner_file.h"
 #include "base/json.h"
+#include "base/progress.h"
 #include "checkpoint/fp8.h"
 
 namespace anemone::checkpoint {
@@ -97,6 +98,26 @@ Result<WeightRef> parse_entry(const std::string& name, const Json& entry,
   weight.bytes =
       data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
   return weight;
+}
+
+// A file with fewer bytes than its header says is one whose download did not end.
+Status cut_short(const std::string& path, std::uint64_t bytes, std::uint64_t whole) {
+  return corrupt("[{}] has {} of {}: it was cut short: download it again (anemone pull resumes)",
+                 path, format_bytes(bytes), format_bytes(whole));
+}
+
+// Where the data of the last tensor ends; 0 for a header that says nothing of it, or too much for
+// any disk.
+std::uint64_t end_of_data(const Json& header) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  std::uint64_t end = 0;
+  for (const auto& [name, entry] : header.items()) {
+    const Json* offsets = entry.is_object() ? json_member(entry, "data_offsets") : nullptr;
+    if (offsets != nullptr && offsets->is_array() && offsets->size() == 2 &&
+        (*offsets)[1].is_number_unsigned())
+      end = std::max(end, (*offsets)[1].get<std::uint64_t>());
+  }
+  return end > kMost ? 0 : end;
 }
 
 // Ranges must cover the data from its first to its last byte.
@@ -210,6 +231,8 @@ Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::
   if (length > kMaxHeaderBytes)
     return corrupt("[{}] expected a safetensors header of at most {} bytes, got {}", path,
                    kMaxHeaderBytes, length);
+  if (length > reader.remaining())
+    return cut_short(path, self->file_->bytes().size(), reader.offset() + length);
   ANEMONE_ASSIGN_OR_RETURN(const std::string_view text, reader.take_text(length));
   Result<Json> parsed = parse_json(text, path, {.max_depth = 8, .max_memory = kMaxHeaderMemory});
   ANEMONE_RETURN_IF_ERROR(self->file_->check());
@@ -217,6 +240,8 @@ Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::
   if (!header.is_object())
     return parse_error("[{}] expected a JSON object as header, got {}", path, header.type_name());
   const auto data = self->file_->bytes().subspan(reader.offset());
+  if (const std::uint64_t end = end_of_data(header); end > data.size())
+    return cut_short(path, self->file_->bytes().size(), reader.offset() + end);
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
       if (!entry.is_object())

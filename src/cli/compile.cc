@@ -195,7 +195,10 @@ std::string warning_of(const CompileFlags& options, const compiler::Recipe& reci
     return scheme == quant::Scheme::kInt8Block || scheme == quant::Scheme::kInt4Block ||
            scheme == quant::Scheme::kPassthrough;
   };
-  const auto is_by_blocks = [&](const auto& role) { return has_blocks(role.second); };
+  // The host looks the embeddings up, not the chip.
+  const auto is_by_blocks = [&](const auto& role) {
+    return role.first != models::WeightRole::kEmbedding && has_blocks(role.second);
+  };
   if (!has_blocks(recipe.quant.scheme) && std::ranges::none_of(recipe.by_role, is_by_blocks))
     return "";
   return "weights with a scale for each block of inputs gave wrong numbers on the Neural Engine or "
@@ -305,8 +308,8 @@ void add_compile_command(CLI::App& app, Context& context) {
       command
           ->add_option("--shards", options->shards,
                        "Layers by package: auto (at most 250 MB, 16 layers and 1,500 operations\n"
-                       "each; layers with experts are cut), each, a size (100MB), a number, or\n"
-                       "ranges 0:12,12:24")
+                       "each; layers with experts are cut), each, a size (100MB, also of experts\n"
+                       "and heads), a number, or ranges 0:12,12:24")
           ->capture_default_str();
   command
       ->add_option("--plan", options->plan,
@@ -338,7 +341,7 @@ void add_compile_command(CLI::App& app, Context& context) {
   command
       ->add_option("--quant-for", options->quant_for,
                    "ROLE=SCHEME for one kind of weight (repeatable): qkv, attention-output,\n"
-                   "gate-up, down, head")
+                   "gate-up, down, head, embedding")
       ->allow_extra_args(false);
   command
       ->add_option("--quant-threshold", options->quant_threshold,

@@ -134,6 +134,15 @@ std::vector<std::string> embedding_row(const artifact::Embedding& embedding) {
   return {part.file, size, format_bytes(artifact::stored_bytes(embedding, part))};
 }
 
+// The table of embeddings; it has no bytes of its own where the heads hold it.
+Json embedding_json(const artifact::Embedding& embedding) {
+  const artifact::EmbeddingPart& part = embedding.parts.front();
+  const bool is_in_head = part.file.find('/') != std::string::npos;
+  return {{"file", is_in_head ? Json() : Json(part.file)},
+          {"type", dtype_name(artifact::element_type(embedding, part))},
+          {"bytes", is_in_head ? 0 : artifact::stored_bytes(embedding, part)}};
+}
+
 // What `check` would say of the packages, and whether it would refuse them.
 std::string check_text(const compiler::CompileReport& report, const std::string& output) {
   const auto refused = broken_laws(report.checked, ane::Severity::kRefused);
@@ -169,6 +178,7 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
                {"dry_run", report.is_dry_run},
                {"seconds", report.seconds},
                {"packages", std::move(packages)},
+               {"embedding", embedding_json(manifest.embedding)},
                {"weights", std::move(weights)},
                {"notes", report.notes}};
   if (report.experts) json["experts"] = experts_json(*report.experts);

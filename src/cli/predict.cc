@@ -84,9 +84,10 @@ void add_predict_command(CLI::App& app, Context& context) {
       app.add_subcommand("predict", "Run a function of a Core ML package on given inputs");
   command->add_option("PKG", options->request.package, "The .mlpackage, .mlmodelc or .mlmodel");
   command
-      ->add_option("--input", options->request.values,
-                   "NAME=VALUE, once for each input; VALUE is FILE.npy, FILE.png for an image, "
-                   "zeros, ones, random[:SEED], or numbers with commas between")
+      ->add_option(
+          "--input", options->request.values,
+          "NAME=VALUE, once for each input; VALUE is FILE.npy, FILE.png or FILE.jpg for an "
+          "image, zeros, ones, random[:SEED], or numbers with commas between")
       ->allow_extra_args(false);
   command->add_option("--inputs", options->request.inputs,
                       "safetensors file with tensors for inputs, each in the dtype that the "
@@ -119,7 +120,7 @@ void add_predict_command(CLI::App& app, Context& context) {
       "floats to the nearest value of a narrower type, floats to integers where they are whole. "
       "Numbers with commas, and arrays that differ in dimensions of one alone, take the shape of "
       "the input. random gives floats in 0..1, 0 or 1 for integers, and 0..255 for pictures. "
-      "inspect shows what the inputs are.\n"
+      "A JPEG file stands as its Exif orientation says. inspect shows what the inputs are.\n"
       "\n"
       "Examples:\n"
       "  anemone predict classifier.mlpackage --input image=cat.png --print\n"

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/feature_text.h"
@@ -121,6 +122,12 @@ std::optional<std::uint64_t> random_seed(std::string_view value) {
   return seed;
 }
 
+// ".png", ".JPG": cameras write capitals.
+bool is_picture_name(std::string_view extension) {
+  const std::string name = ascii_lower(extension);
+  return name == ".png" || name == ".jpg" || name == ".jpeg";
+}
+
 }  // namespace
 
 Result<GivenValue> parse_given_value(std::string_view text) {
@@ -146,14 +153,14 @@ Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& featur
     ANEMONE_ASSIGN_OR_RETURN(const Tensor array, values::parse_npy(bytes, value));
     return fitted(array, false, feature, description);
   }
-  if (extension == ".png") {
+  if (is_picture_name(extension)) {
     if (!is_image(description) || description.color_space == kGrayscaleFp16)
       return invalid_argument(
           "[{}] expected numbers, a .npy file, zeros, ones or random for a tensor of {} {}, got a "
           "picture",
           feature.name, dtype_name(feature.dtype), shape_text(description));
     ANEMONE_ASSIGN_OR_RETURN(const std::string bytes, read_file(value, kMostPictureBytes));
-    ANEMONE_ASSIGN_OR_RETURN(const values::Picture picture, values::parse_png(bytes, value));
+    ANEMONE_ASSIGN_OR_RETURN(const values::Picture picture, values::parse_picture(bytes, value));
     return picture_tensor(picture, feature, description);
   }
   const auto numbers = values::parse_numbers(value, feature.name);
@@ -161,7 +168,8 @@ Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& featur
   // A text of numbers with a slip in it, or another word.
   if (value.find_first_not_of("0123456789+-.,eE ") == value.npos) return numbers.status();
   return invalid_argument(
-      "[{}] expected FILE.npy, FILE.png, zeros, ones, random[:SEED] or numbers with commas, got {}",
+      "[{}] expected FILE.npy, FILE.png, FILE.jpg, zeros, ones, random[:SEED] or numbers with "
+      "commas, got {}",
       feature.name, value);
 }
 

@@ -25,7 +25,7 @@ Result<GivenValue> parse_given_value(std::string_view text);
 //   zeros, ones, random[:SEED]   in the default shape
 //   1,2,3                        numbers in row-major order
 //   FILE.npy                     an array
-//   FILE.png                     a picture, for an image input, in its color order
+//   FILE.png, FILE.jpg           a picture, for an image input, in its color order
 // Numbers are converted by the rule of values/convert.h. Numbers, and an array that differs in
 // dimensions of one alone, take the shape of the input; nothing else is reshaped, no picture is
 // scaled. `description` is that of the package. kInvalidArgument: "[x] expected shape [1, 4] of

@@ -2,19 +2,16 @@
 #include "cli/unfinished_file.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/progress.h"
 
 namespace anemone::cli {
@@ -25,7 +22,6 @@ namespace fs = std::filesystem;
 // https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md: a pointer is at most so long.
 constexpr std::size_t kPointerBytes = 1024;
 constexpr std::string_view kPointer = "version https://git-lfs.github.com/spec/";
-constexpr std::string_view kDamaged = "it was cut short: download it again (anemone pull resumes)";
 
 std::string beginning_of(const fs::path& path, std::size_t bytes) {
   std::string text(bytes, '\0');
@@ -45,33 +41,6 @@ std::optional<std::uint64_t> size_in_pointer(std::string_view text) {
   if (std::from_chars(begin, text.data() + text.size(), size).ec != std::errc())
     return std::nullopt;
   return size;
-}
-
-// The size that a safetensors file has by its header; nullopt when the header is not one.
-std::optional<std::uint64_t> size_by_header(const fs::path& path, std::uint64_t bytes) {
-  constexpr std::size_t kLength = 8;
-  constexpr std::uint64_t kMaxHeader = 64 << 20;
-  const std::string head = beginning_of(path, kLength);
-  if (head.size() < kLength) return std::nullopt;
-  std::uint64_t length = 0;
-  for (std::size_t i = kLength; i-- > 0;)
-    length = length << 8U | static_cast<unsigned char>(head[i]);
-  if (length > kMaxHeader) return std::nullopt;
-  if (kLength + length > bytes) return kLength + length;
-  const std::string header = beginning_of(path, kLength + length);
-  const auto json = parse_json(std::string_view(header).substr(kLength), "header");
-  if (!json.ok() || !json->is_object()) return std::nullopt;
-  std::uint64_t most = 0;
-  for (const auto& item : json->items()) {
-    const Json* offsets =
-        item.value().is_object() ? json_member(item.value(), "data_offsets") : nullptr;
-    if (offsets == nullptr || !offsets->is_array() || offsets->size() != 2 ||
-        !(*offsets)[1].is_number_unsigned())
-      continue;
-    most = std::max(most, (*offsets)[1].get<std::uint64_t>());
-  }
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-  return most > kMost ? std::nullopt : std::optional(kLength + length + most);
 }
 
 bool is_of_model(const fs::path& path) {
@@ -99,10 +68,6 @@ Status check_file(const fs::path& path) {
           path.string(), format_bytes(bytes), size ? " of " + format_bytes(*size) : std::string());
     }
   }
-  if (path.extension() == ".safetensors")
-    if (const auto whole = size_by_header(path, bytes); whole && *whole > bytes)
-      return corrupt("[{}] has {} of {}: {}", path.string(), format_bytes(bytes),
-                     format_bytes(*whole), kDamaged);
   return {};
 }
 

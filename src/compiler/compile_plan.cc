@@ -150,6 +150,29 @@ Result<std::uint64_t> table_bytes(const WeightStore& weights, const std::string&
   return table.bytes;
 }
 
+// Whether the rows of the heads, the same matrix, serve as embeddings, too.
+Result<bool> shares_rows_of_head(const WeightStore& weights, const quant::StoredWeight& head,
+                                 CompilePlan& plan) {
+  if (plan.head_tensor != plan.embedding_tensor) return false;
+  const Recipe& recipe = plan.options.recipe;
+  if (!recipe.has_embedding_scheme()) {
+    const bool is_head_float =
+        quant::stays_float(recipe.options_for(models::WeightRole::kHead),
+                           plan.head_packages.front().front().end * plan.config.hidden_size);
+    return is_head_float || plan.options.form.has_stored_embedding();
+  }
+  const std::int64_t rows = plan.config.vocab_size;
+  ANEMONE_ASSIGN_OR_RETURN(
+      const quant::StoredWeight table,
+      weights.embedding_rows(plan.embedding_tensor, {rows, plan.config.hidden_size}, 0, rows));
+  if (table.scheme == head.scheme && table.is_passthrough == head.is_passthrough) return true;
+  plan.notes.push_back(
+      fmt::format("the embedding is the matrix of the head, which is stored as {}: as {} it takes "
+                  "a file of its own",
+                  quant::scheme_name(head.scheme), quant::scheme_name(table.scheme)));
+  return false;
+}
+
 }  // namespace
 
 models::GraphOptions CompilePlan::graph_options(const artifact::Function& function) const {
@@ -178,10 +201,11 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   if (!architecture.ok()) return architecture.status().with(json.subject());
   plan.architecture = *architecture;
   const auto quantization = json.quantization();
-  if (quantization && *quantization != "mxfp4" && *quantization != "fp8")
+  if (quantization && *quantization != "mxfp4" && *quantization != "fp8" &&
+      *quantization != "nvfp4")
     return unsupported(
-        "[{}] expected plain float weights, mxfp4 or fp8, got a quantization_config of {}: take "
-        "the checkpoint that it was made from, or a GGUF file",
+        "[{}] expected plain float weights, mxfp4, nvfp4 or fp8, got a quantization_config of {}: "
+        "take the checkpoint that it was made from, or a GGUF file",
         json.subject(), quantization_text(json));
   ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
   const DecoderConfig& config = plan.config;
@@ -190,6 +214,10 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
     return unsupported("[{}] expected no {} for a model that labels tokens", json.subject(),
                        options.form.has_argmax() ? "--argmax" : "--range-dim");
   resolve_recipe(checkpoint, plan);
+  // A scheme for the embedding says more than the field of the form.
+  const auto own_scheme = options.recipe.by_role.find(models::WeightRole::kEmbedding);
+  if (own_scheme != options.recipe.by_role.end() && own_scheme->second != quant::Scheme::kNone)
+    plan.options.form.embedding = artifact::EmbeddingForm::kStored;
   clamp_sizes(config, plan);
   if (options.range_dim && std::ranges::any_of(config.layers, &models::LayerConfig::is_delta_net)) {
     plan.options.range_dim = false;
@@ -239,16 +267,15 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
     is_slow = [&](std::int64_t rows) { return ane::is_slow_product(rows, config.hidden_size); };
   plan.head_packages = ane::plan_heads(
       options.form.head_outputs, config.num_logits(), (plan.head_bytes + head_rows - 1) / head_rows,
-      is_slow, options.packages.has_head_inside ? 1 : options.packages.heads);
+      is_slow, options.packages.has_head_inside ? 1 : options.packages.heads,
+      ane::size_of_spec(options.packages.layers).value_or(ane::kShardBytes));
+  note_exceeded_size(plan);
   // What labels tokens has no use for it.
   if (options.form.has_embed() && !config.classifies())
     plan.embed_bytes =
         dtype_bytes(options.precision, static_cast<std::uint64_t>(config.hidden_size));
-  const bool is_head_float =
-      quant::stays_float(recipe.options_for(models::WeightRole::kHead),
-                         plan.head_packages.front().front().end * config.hidden_size);
-  if (plan.head_tensor != plan.embedding_tensor ||
-      !(is_head_float || options.form.has_stored_embedding())) {
+  ANEMONE_ASSIGN_OR_RETURN(const bool is_shared, shares_rows_of_head(weights, *head, plan));
+  if (!is_shared) {
     ANEMONE_ASSIGN_OR_RETURN(plan.embedding_bytes,
                              table_bytes(weights, plan.embedding_tensor,
                                          {config.vocab_size, config.hidden_size}, plan.options));

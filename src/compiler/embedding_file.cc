@@ -71,12 +71,18 @@ Status write_quantized_embedding(const RowStore& store, const artifact::Embeddin
   const auto bytes_of = [&](std::int64_t rows) {
     return dtype_bytes(form.dtype, static_cast<std::uint64_t>(rows * table.columns));
   };
-  const std::uint64_t row_scales =
-      dtype_bytes(table.dtype, static_cast<std::uint64_t>(table.columns / form.block_columns));
+  // Of the scales or palettes of so many rows.
+  const std::uint64_t all_scales = dtype_bytes(table.dtype, artifact::block_values(table, part));
+  const std::uint64_t scales_per_block =
+      all_scales / static_cast<std::uint64_t>(part.rows / form.block_rows);
+  const auto scale_bytes_of = [&](std::int64_t rows) {
+    return static_cast<std::uint64_t>(rows / form.block_rows) * scales_per_block;
+  };
   ANEMONE_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::create(path));
-  // Two rows of nibbles end on a whole byte.
+  // Four rows of elements of 4 or 6 bits end on a whole byte.
+  const std::int64_t least = form.block_rows * 4;
   const std::int64_t rows_per_block =
-      std::max<std::int64_t>(1, kQuantizedBlockElements / table.columns / 2) * 2;
+      std::max<std::int64_t>(1, kQuantizedBlockElements / table.columns / least) * least;
   std::mutex mutex;
   Status first_error;
   const std::int64_t blocks = (part.rows + rows_per_block - 1) / rows_per_block;
@@ -86,10 +92,10 @@ Status write_quantized_embedding(const RowStore& store, const artifact::Embeddin
     ANEMONE_ASSIGN_OR_RETURN(const Tensor elements, rows.parameters[0].second.to_tensor());
     ANEMONE_ASSIGN_OR_RETURN(const Tensor scales, rows.parameters[1].second.to_tensor());
     ANEMONE_RETURN_IF_ERROR(out.write_at(bytes_of(begin), elements.view().bytes()));
-    ANEMONE_RETURN_IF_ERROR(out.write_at(
-        form.offset + static_cast<std::uint64_t>(begin) * row_scales, scales.view().bytes()));
+    ANEMONE_RETURN_IF_ERROR(
+        out.write_at(form.offset + scale_bytes_of(begin), scales.view().bytes()));
     const std::lock_guard lock(mutex);
-    advance(bytes_of(count) + static_cast<std::uint64_t>(count) * row_scales);
+    advance(bytes_of(count) + scale_bytes_of(count));
     return {};
   };
   threads.parallel_for(blocks, 1, [&](std::int64_t first, std::int64_t last) {

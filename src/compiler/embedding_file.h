@@ -21,12 +21,12 @@ Status write_embedding(const checkpoint::WeightRef& weight, DType dtype, const s
 // Stores rows [begin, begin + count) of a matrix. Any thread.
 using RowStore = std::function<Result<quant::StoredWeight>(std::int64_t begin, std::int64_t count)>;
 
-// Where the scales of a part lie in a file of its own.
+// Where the scales or palettes of a part lie in a file of its own.
 std::uint64_t quantized_scales_offset(const artifact::Embedding& table,
                                       const artifact::EmbeddingPart& part);
 
-// Writes the one part of a quantized table, elements and then scales, in blocks of rows, in
-// parallel. No scale spans rows.
+// Writes the one part of a quantized table, elements and then scales or palettes, in pieces of
+// whole blocks, in parallel. A table of one block is written at once.
 Status write_quantized_embedding(const RowStore& store, const artifact::Embedding& table,
                                  const std::string& path, ThreadPool& threads,
                                  const std::function<void(std::uint64_t)>& advance);

@@ -9,6 +9,7 @@
 
 #include "ane/limits.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "compiler/weight_store.h"
 #include "models/decoder_graph.h"
 
@@ -204,6 +205,55 @@ void note_exceeded_limits(CompilePlan& plan) {
       "{} of {} packages have more than the {} MB or {} layers that every chip is known to take: "
       "anemone check says what is known of them",
       count, plan.layer_shards.size(), ane::kShardBytes / 1'000'000, ane::kMaxLayers));
+}
+
+void note_exceeded_size(CompilePlan& plan) {
+  static_assert(ane::kChannelMultiple == 32);
+  constexpr std::string_view kLeastHead = "a head has at least 32 rows";
+  struct Package {
+    std::string content;
+    std::uint64_t bytes;
+    std::uint64_t most;
+    std::string_view reason;
+  };
+  const ane::PackagePlan& packages = plan.options.packages;
+  std::vector<Package> above;
+  const auto check = [&](std::string content, std::uint64_t bytes, const std::string& spec,
+                         std::string_view reason) {
+    const auto most = ane::size_of_spec(spec);
+    if (most && bytes > *most) above.push_back({std::move(content), bytes, *most, reason});
+  };
+  for (const LayerShard& shard : plan.layer_shards) {
+    const bool has_head = packages.has_head_inside && &shard == &plan.layer_shards.back();
+    const bool is_part = shard.layers.part_begin != 0 || shard.layers.part_end != 0;
+    check(artifact::layers_text(shard.layers), shard.bytes + (has_head ? plan.head_bytes : 0),
+          packages.layers,
+          has_head                    ? "the head is in the package of the last layers"
+          : is_part                   ? "a layer is cut before, between and behind its experts only"
+          : plan.config.shares_keys() ? "a layer is not cut where layers share keys"
+                                      : "a layer without experts is not cut");
+    for (const LayerShard::ExpertPack& pack : shard.packs)
+      check(artifact::experts_text(shard.layers.end - 1, pack.experts.begin, pack.experts.end),
+            pack.bytes, packages.experts, "an expert is not cut");
+  }
+  const auto rows = static_cast<std::uint64_t>(plan.config.num_logits());
+  for (const std::vector<ane::Range>& heads : plan.head_packages) {
+    if (packages.has_head_inside) break;
+    const auto own = static_cast<std::uint64_t>(heads.back().end - heads.front().begin);
+    check(fmt::format("the head for {} {}-{}", plan.config.classifies() ? "labels" : "tokens",
+                      heads.front().begin, heads.back().end - 1),
+          plan.head_bytes * own / rows, packages.layers,
+          packages.heads != 0 ? "the plan says how many packages the head has" : kLeastHead);
+  }
+  const auto worst = std::ranges::max_element(above, {}, &Package::bytes);
+  if (worst == above.end()) return;
+  std::string others;
+  if (above.size() > 1)
+    others = fmt::format("; {} more {} larger, too", above.size() - 1,
+                         above.size() == 2 ? "package is" : "packages are");
+  plan.notes.push_back(fmt::format("the package of {} has {}, more than {}: {}{}", worst->content,
+                                   format_bytes(worst->bytes), format_bytes(worst->most),
+                                   worst->reason, others));
 }
 
 }  // namespace anemone::compiler

@@ -15,11 +15,12 @@ struct RoleName {
   WeightRole role;
   std::string_view name;
 };
-constexpr std::array<RoleName, 5> kRoles = {{{WeightRole::kAttentionQkv, "qkv"},
+constexpr std::array<RoleName, 6> kRoles = {{{WeightRole::kAttentionQkv, "qkv"},
                                              {WeightRole::kAttentionOutput, "attention-output"},
                                              {WeightRole::kMlpGateUp, "gate-up"},
                                              {WeightRole::kMlpDown, "down"},
-                                             {WeightRole::kHead, "head"}}};
+                                             {WeightRole::kHead, "head"},
+                                             {WeightRole::kEmbedding, "embedding"}}};
 
 }  // namespace
 
@@ -40,9 +41,13 @@ quant::QuantOptions Recipe::options_for(WeightRole role) const {
 std::string Recipe::description() const {
   std::string out(quant.keeps_bits ? "palettes of the checkpoint's bits, else " : "");
   out += quant::scheme_name(quant.scheme);
-  for (const RoleName& row : kRoles)
-    if (const quant::Scheme own = options_for(row.role).scheme; own != quant.scheme)
-      out.append(", ").append(row.name).append(" ").append(quant::scheme_name(own));
+  for (const RoleName& row : kRoles) {
+    const quant::Scheme own = options_for(row.role).scheme;
+    // A table of embeddings does not follow the scheme of the matrices, so its own is always said.
+    const bool is_own =
+        row.role == WeightRole::kEmbedding ? by_role.contains(row.role) : own != quant.scheme;
+    if (is_own) out.append(", ").append(row.name).append(" ").append(quant::scheme_name(own));
+  }
   return out;
 }
 

@@ -23,6 +23,8 @@ struct Recipe {
   std::map<models::WeightRole, quant::Scheme> by_role = {};
 
   quant::QuantOptions options_for(models::WeightRole role) const;
+  // Whether the tables of embeddings have a scheme of their own.
+  bool has_embedding_scheme() const { return by_role.contains(models::WeightRole::kEmbedding); }
   // "lut4, head int8": the scheme, then the roles that differ.
   std::string description() const;
 };
@@ -37,8 +39,8 @@ struct Recipe {
 std::optional<Recipe> parse_recipe(std::string_view name, Processor processor = Processor::kCpu);
 std::vector<std::string_view> recipe_names();
 
-// The role of a name on the command line: "qkv", "attention-output", "gate-up", "down" or "head".
-// nullopt for others.
+// The role of a name on the command line: "qkv", "attention-output", "gate-up", "down", "head" or
+// "embedding". nullopt for others.
 std::optional<models::WeightRole> parse_role(std::string_view name);
 std::vector<std::string_view> role_names();
 

@@ -11,7 +11,9 @@ namespace {
 Status fit_recipe(CompilePlan& plan, std::string_view system) {
   Recipe& recipe = plan.options.recipe;
   std::vector<quant::Scheme> schemes = {recipe.quant.scheme};
-  for (const auto& [role, scheme] : recipe.by_role) schemes.push_back(scheme);
+  // No package has the embeddings.
+  for (const auto& [role, scheme] : recipe.by_role)
+    if (role != models::WeightRole::kEmbedding) schemes.push_back(scheme);
   bool has_palettes = recipe.quant.keeps_bits;
   for (const quant::Scheme scheme : schemes) {
     switch (scheme) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "checkpoint/transposed.h"
 #include "quant/float_weight.h"
+#include "quant/packed_rows.h"
 
 namespace anemone::compiler {
 namespace {
@@ -251,23 +252,35 @@ Result<const quant::StoredWeight*> WeightStore::stored(const models::Projection&
   return &it->second.weight;
 }
 
+quant::QuantOptions WeightStore::table_options(const WeightRef& table) const {
+  quant::QuantOptions options = recipe_.options_for(models::WeightRole::kEmbedding);
+  const bool is_passthrough = options.scheme == quant::Scheme::kPassthrough;
+  if (table.is_quantized() && (options.keeps_bits || is_passthrough)) {
+    options.scheme = quant::Scheme::kPassthrough;
+  } else if (is_passthrough) {
+    options.scheme = quant::Scheme::kNone;
+  } else if (options.scheme != quant::Scheme::kNone && !recipe_.has_embedding_scheme()) {
+    options.scheme = quant::Scheme::kInt8Block;
+  }
+  if (!recipe_.has_embedding_scheme()) options.block_size = kEmbeddingBlock;
+  // Decided for the table, since a range of it has fewer elements.
+  if (quant::stays_float(options, element_count(table.shape)))
+    options.scheme = quant::Scheme::kNone;
+  options.threshold = 0;
+  // Likewise, the rows that share a palette.
+  if (options.group_size != 0)
+    options.group_size = quant::fitting_divisor(table.shape[0], options.group_size);
+  options.keeps_bits = false;
+  options.measure_error = false;
+  return options;
+}
+
 Result<quant::StoredWeight> WeightStore::embedding_rows(const std::string& tensor,
                                                         const Shape& shape, std::int64_t begin,
                                                         std::int64_t count) const {
   ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight, require(tensor, shape));
-  quant::QuantOptions options = recipe_.quant;
-  const bool is_passthrough = options.scheme == quant::Scheme::kPassthrough;
-  if (weight->is_quantized() && (options.keeps_bits || is_passthrough))
-    options.scheme = quant::Scheme::kPassthrough;
-  else if (options.scheme != quant::Scheme::kNone)
-    options.scheme = is_passthrough ? quant::Scheme::kNone : quant::Scheme::kInt8Block;
-  if (quant::stays_float(options, element_count(shape))) options.scheme = quant::Scheme::kNone;
-  options.keeps_bits = false;
-  options.block_size = kEmbeddingBlock;
-  options.threshold = 0;
-  options.measure_error = false;
   return quant::store_weight(
-      options,
+      table_options(*weight),
       std::make_shared<StackedRows>(source_, std::vector<StackedRows::Part>{{weight, begin, count}},
                                     StackedRows::Columns{shape[1], 0, shape[1]}),
       float_type_);

@@ -56,10 +56,12 @@ class WeightStore : public models::WeightProvider {
   std::vector<WeightReport> reports() const;
 
   // Rows [begin, begin + count) of an embedding table [rows, columns], which the host looks up. All
-  // ranges of a table are stored in the same scheme, and no two rows share a scale. A quantized
-  // table keeps its integers if the recipe keeps them. Floats stay floats if the recipe quantizes
-  // nothing or keeps them, or if the table is below QuantOptions::threshold. Everything else
-  // becomes int8 with a scale for at most kEmbeddingBlock columns. Thread-safe.
+  // ranges of a table are stored in the same scheme: the recipe's for WeightRole::kEmbedding. Its
+  // blocks may span rows; then ranges begin and end between blocks. Without one, no two rows share
+  // a scale: a quantized table keeps its integers if the recipe keeps them, floats stay floats if
+  // the recipe quantizes nothing or keeps them, and everything else becomes int8 with a scale for
+  // at most kEmbeddingBlock columns. A table below QuantOptions::threshold stays floats.
+  // Thread-safe.
   Result<quant::StoredWeight> embedding_rows(const std::string& tensor, const Shape& shape,
                                              std::int64_t begin, std::int64_t count) const;
 
@@ -68,6 +70,7 @@ class WeightStore : public models::WeightProvider {
 
  private:
   Result<quant::StoredWeight> make(const models::Projection& projection) const;
+  quant::QuantOptions table_options(const checkpoint::WeightRef& table) const;
   Result<ir::Literal> gather(const std::vector<Vector>& parts, const Shape& shape) const;
 
   std::shared_ptr<const checkpoint::WeightSource> source_;

@@ -14,7 +14,15 @@
 namespace anemone::models {
 
 // What a matrix does: recipes choose the scheme by it.
-enum class WeightRole { kAttentionQkv, kAttentionOutput, kMlpGateUp, kMlpDown, kHead, kRouter };
+enum class WeightRole {
+  kAttentionQkv,
+  kAttentionOutput,
+  kMlpGateUp,
+  kMlpDown,
+  kHead,
+  kRouter,
+  kEmbedding,  // tables of rows that the host looks up; no graph has them
+};
 
 // A projection [outputs, inputs, 1, 1]: the rows of several checkpoint matrices, one after the
 // other.

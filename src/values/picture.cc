@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/error.h"
+#include "values/jpeg.h"
 
 #ifdef ANEMONE_HAS_PNG
 #include <png.h>
@@ -11,11 +12,13 @@
 
 namespace anemone::values {
 
+Result<Picture> parse_picture(std::string_view bytes, std::string_view subject) {
+  return is_jpeg(bytes) ? parse_jpeg(bytes, subject) : parse_png(bytes, subject);
+}
+
 #ifdef ANEMONE_HAS_PNG
 
 namespace {
-
-constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
 
 // What libpng keeps of a file goes away with it.
 struct Image : png_image {

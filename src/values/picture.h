@@ -10,6 +10,9 @@
 
 namespace anemone::values {
 
+// Most pixels that a file may have.
+inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
+
 // A picture of 8 bits a sample, gray or red, green and blue.
 struct Picture {
   std::int64_t height = 0;
@@ -17,6 +20,10 @@ struct Picture {
   std::int64_t channels = 3;          // 1 or 3
   std::vector<std::uint8_t> samples;  // [height, width, channels]
 };
+
+// A PNG file or a JPEG file, told by how it begins; the errors of parse_png() and parse_jpeg()
+// (values/jpeg.h).
+Result<Picture> parse_picture(std::string_view bytes, std::string_view subject);
 
 // A PNG file, by libpng. `subject` starts each error:
 //   kCorrupt       no PNG file, or a damaged one

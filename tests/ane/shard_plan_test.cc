@@ -255,5 +255,38 @@ TEST(HeadPlan, SplitsOutputsEvenlyAndPackagesByBytesAlone) {
   EXPECT_EQ(outputs, 10U);
 }
 
+TEST(HeadPlan, KeepsToASizeThatIsGiven) {
+  const auto bytes_of = [](const std::vector<Range>& package, std::uint64_t row) {
+    return static_cast<std::uint64_t>(package.back().end - package.front().begin) * row;
+  };
+  for (const auto outputs : {artifact::HeadOutputs::kOne, artifact::HeadOutputs::kSplit})
+    for (const std::uint64_t size : {1'000'000U, 20'000'000U, 100'000'000U}) {
+      const auto plan = plan_heads(outputs, 151'937, 896, nullptr, 0, size);
+      for (const auto& package : plan) EXPECT_LE(bytes_of(package, 896), size);
+      // As few as there can be, but for rounding to a multiple of 32 rows; of outputs that fit an
+      // axis, it may be that only one fits a package.
+      const std::uint64_t all = std::uint64_t{151'937} * 896;
+      EXPECT_GE(plan.size(), (all + size - 1) / size);
+      const std::uint64_t outputs_of_one_axis = (151'937 + kMaxChannels - 1) / kMaxChannels;
+      EXPECT_LE(plan.size(), std::max(all / (size - 32 * 896) + 1, outputs_of_one_axis));
+      EXPECT_EQ(plan.back().back().end, 151'937);
+    }
+  // Larger than the usual limit, too: one package, whose outputs still fit an axis.
+  const auto large = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 4096, nullptr, 0, 1 << 30);
+  ASSERT_EQ(large.size(), 1U);
+  for (const Range& range : large.front()) EXPECT_LE(range.end - range.begin, kMaxChannels);
+  // Not less than a multiple of channels.
+  const auto least = plan_heads(artifact::HeadOutputs::kOne, 100, 896, nullptr, 0, 1000);
+  ASSERT_EQ(least.size(), 4U);
+  EXPECT_EQ(least.front().front().end, kChannelMultiple);
+}
+
+TEST(SizeOfSpec, KnowsSizesAlone) {
+  EXPECT_EQ(size_of_spec("500KB"), 500'000U);
+  EXPECT_EQ(size_of_spec("2GB"), 2'000'000'000U);
+  for (const char* other : {"auto", "each", "4", "0:12", "0MB", "-1MB", "MB", "1.5MB", "9999999MB"})
+    EXPECT_FALSE(size_of_spec(other).has_value()) << other;
+}
+
 }  // namespace
 }  // namespace anemone::ane

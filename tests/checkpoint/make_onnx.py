@@ -30,10 +30,14 @@ def quantized(name, rows, columns, bits, block, zero_points):
     quants = RANDOM.integers(0, 1 << bits, (rows, blocks * block), dtype=np.uint8)
     scales = RANDOM.uniform(0.01, 0.1, (rows, blocks)).astype(np.float16)
     zeros = RANDOM.integers(0, 1 << bits, (rows, blocks), dtype=np.uint8) if zero_points else None
-    pack = (lambda a: a) if bits == 8 else (lambda a: a[..., 0::2] | a[..., 1::2] << 4)
+    per_byte = 8 // bits
+
+    def pack(array):
+        return sum(array[..., i::per_byte] << bits * i for i in range(per_byte)).astype(np.uint8)
+
     inputs = [constant(f"{name}.q", pack(quants).reshape(rows, blocks, block * bits // 8)), constant(f"{name}.s", scales)]
     if zero_points:
-        padded = np.pad(zeros, ((0, 0), (0, blocks % 2 if bits == 4 else 0)))
+        padded = np.pad(zeros, ((0, 0), (0, -blocks % per_byte)))
         inputs.append(constant(f"{name}.z", pack(padded)))
     shift = zeros.astype(np.float32) if zero_points else np.full((rows, blocks), 1 << (bits - 1), np.float32)
     values = (quants.reshape(rows, blocks, block).astype(np.float32) - shift[..., None]) * scales.astype(np.float32)[..., None]
@@ -88,15 +92,22 @@ def layer(i, hidden, pending):
         q, k, v = (project(at + "n", at + n, [(f"{at}self_attn.{n}_proj.weight", rows)], bits=8, block=32) for n, rows in parts)
     q, k = head_norm(q, at + "self_attn.q_norm"), head_norm(k, at + "self_attn.k_norm")
     past = [f"past_key_values.{i}.key", f"past_key_values.{i}.value"]
-    nodes.append(helper.make_node("GroupQueryAttention", [q, k, v, *past, "seqlens_k", "total", "cos", "sin"],
+    tables = ["cos", "sin"]
+    if i == 1:  # rotated before the attention
+        for value, name in ((q, at + "q_rotary"), (k, at + "k_rotary")):
+            nodes.append(helper.make_node("RotaryEmbedding", [value, "position_ids", *tables], [name], name=name, domain="com.microsoft",
+                                          interleaved=0, num_heads=0, rotary_embedding_dim=0))
+        q, k = at + "q_rotary", at + "k_rotary"
+    nodes.append(helper.make_node("GroupQueryAttention", [q, k, v, *past, "seqlens_k", "total"] + (tables if i == 0 else []),
                                   [at + "a", f"present.{i}.key", f"present.{i}.value"], name=at + "a", domain="com.microsoft",
-                                  num_heads=HEADS, kv_num_heads=KV, do_rotary=1))
+                                  num_heads=HEADS, kv_num_heads=KV, do_rotary=1 - i))
     o = project(at + "a", at + "o", [(at + "self_attn.o_proj.weight", HIDDEN)])
     post = weight(at + "post_attention_layernorm.weight", HIDDEN)
     nodes.append(helper.make_node("SkipSimplifiedLayerNormalization", [total, o, post], [at + "m", "", "", at + "h1"], name=at + "m",
                                   domain="com.microsoft", epsilon=1e-5))
-    gate = project(at + "m", at + "gate", [(at + "mlp.gate_proj.weight", INNER)])
-    up = project(at + "m", at + "up", [(at + "mlp.up_proj.weight", INNER)])
+    bits = 4 if i == 0 else 2
+    gate = project(at + "m", at + "gate", [(at + "mlp.gate_proj.weight", INNER)], bits=bits, zero_points=i == 1)
+    up = project(at + "m", at + "up", [(at + "mlp.up_proj.weight", INNER)], bits=bits)
     nodes.append(helper.make_node("Sigmoid", [gate], [at + "s"], name=at + "s"))
     nodes.append(helper.make_node("Mul", [gate, at + "s"], [at + "silu"], name=at + "silu"))
     nodes.append(helper.make_node("Mul", [at + "silu", up], [at + "g"], name=at + "g"))
@@ -110,8 +121,13 @@ def named_bundle(folder):
     nodes.clear()
     meant.clear()
 
-    def blocks(name, rows, columns, bits, block, backbone):
-        (data, scales), meant[f"{name}.weight"] = quantized(name, rows, columns, bits, block, False)
+    def blocks(name, rows, columns, bits, block, backbone, parts=()):
+        """`parts`: (name, rows) of the matrices that it holds one after the other."""
+        (data, scales), values = quantized(name, rows, columns, bits, block, False)
+        first = 0
+        for part, count in parts or [(name, rows)]:
+            meant[f"{part}.weight"] = values[first : first + count]
+            first += count
         infix = ".matmul" if backbone else ""
         for initializer, new in ((data, f"{name}{infix}{'.backbone' if backbone else ''}.weight_quantized"),
                                  (scales, f"{name}{infix}.quantizers.weight.scale_for_export")):
@@ -131,12 +147,17 @@ def named_bundle(folder):
         for norm, size in (("input_layernorm", HIDDEN), ("post_attention_layernorm", HIDDEN), ("self_attn.q_norm", DIM),
                            ("self_attn.k_norm", DIM)):
             weight(f"{at}{norm}.weight", size)
-        blocks(at + "self_attn.q_proj", HEADS * DIM, HIDDEN, 4, 16, True)
-        blocks(at + "self_attn.k_proj", KV * DIM, HIDDEN, 8, 16, True)
-        blocks(at + "self_attn.v_proj", KV * DIM, HIDDEN, 4, 16, False)
+        qkv = [(at + f"self_attn.{name}_proj", rows) for name, rows in (("q", HEADS * DIM), ("k", KV * DIM), ("v", KV * DIM))]
+        if i == 0:  # together, as Phi-3 has them
+            blocks(at + "self_attn.qkv_proj", (HEADS + 2 * KV) * DIM, HIDDEN, 4, 16, True, qkv)
+            blocks(at + "mlp.gate_up_proj", 2 * INNER, HIDDEN, 2, 32, True, [(at + "mlp.gate_proj", INNER), (at + "mlp.up_proj", INNER)])
+        else:
+            blocks(*qkv[0], HIDDEN, 4, 16, True)
+            blocks(*qkv[1], HIDDEN, 8, 16, True)
+            blocks(*qkv[2], HIDDEN, 4, 16, False)
+            blocks(at + "mlp.gate_proj", INNER, HIDDEN, 4, 16, True)
+            blocks(at + "mlp.up_proj", INNER, HIDDEN, 8, 32, True)
         floats(at + "self_attn.o_proj.weight", (HIDDEN, HEADS * DIM))
-        blocks(at + "mlp.gate_proj", INNER, HIDDEN, 4, 16, True)
-        blocks(at + "mlp.up_proj", INNER, HIDDEN, 8, 32, True)
         blocks(at + "mlp.down_proj", HIDDEN, INNER, 4, 32, True)  # a last block of 16
     nodes.append(helper.make_node("WholeModel", ["input_ids", "model.norm.weight"], ["logits"], name="whole", domain="elsewhere"))
     value = helper.make_tensor_value_info
@@ -171,7 +192,7 @@ def main():
     head = RANDOM.normal(0, 0.1, (VOCAB, HIDDEN)).astype(np.float16)
     meant["lm_head.weight"] = head.astype(np.float32)
     nodes.append(helper.make_node("MatMul", ["last", constant("head", head.T)], ["logits"], name="head"))
-    names = ["input_ids", "seqlens_k", "total"] + [f"past_key_values.{i}.{n}" for i in range(2) for n in ("key", "value")]
+    names = ["input_ids", "position_ids", "seqlens_k", "total"] + [f"past_key_values.{i}.{n}" for i in range(2) for n in ("key", "value")]
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, None) for name in names]
     outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, None)]
     model = helper.make_model(helper.make_graph(nodes, "tiny", inputs, outputs, initializers),

@@ -161,6 +161,41 @@ TEST(OnnxNames, AreAllWanted) {
             Code::kCorrupt);
 }
 
+// Where all projections of an input are one matrix, its rows are those of all.
+TEST(OnnxNames, OfOneMatrixNeedTheRowsOfAll) {
+  const auto model = read_file(kNamedBundle + "/model.onnx");
+  const auto genai = read_file(kNamedBundle + "/genai_config.json");
+  ASSERT_TRUE(model.ok() && genai.ok());
+  const TemporaryFolder folder;
+  std::string config = *genai;
+  const std::string heads = "\"num_attention_heads\": 2";
+  config.replace(config.find(heads), heads.size(), "\"num_attention_heads\": 4");
+  ASSERT_TRUE(write_file(folder.file("model.onnx"), *model).ok());
+  ASSERT_TRUE(write_file(folder.file("genai_config.json"), config).ok());
+  const Status status = open_checkpoint(folder.path()).status();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("expected 96 rows in model.layers.0.self_attn.qkv_proj, got 64"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST(Onnx, TwoBitsAreKeptAsFour) {
+  const auto bundle = open_checkpoint(kBundle);
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  const WeightRef* weight = bundle->weights->find("model.layers.1.mlp.up_proj.weight");
+  ASSERT_NE(weight, nullptr);
+  EXPECT_EQ(weight->storage(), "int2 blocks");
+  EXPECT_EQ(weight->quantized_bits(), 2);
+  ASSERT_TRUE(weight->decoder->quantized_form().has_value());
+  EXPECT_EQ(weight->decoder->quantized_form()->bits, 4);
+  std::vector<std::int8_t> quants(32);
+  std::vector<float> scales(2);
+  for (std::int64_t row = 0; row < weight->shape[0]; ++row) {
+    weight->decoder->read_quants(*weight, row, quants, scales);
+    for (const std::int8_t quant : quants) EXPECT_TRUE(quant >= -2 && quant <= 1) << int{quant};
+  }
+}
+
 TEST(Onnx, IntegersWithScalesAreKept) {
   const auto bundle = open_checkpoint(kBundle);
   ASSERT_TRUE(bundle.ok());
@@ -278,7 +313,10 @@ TEST_F(OnnxCopy, OtherGraphsAreRefused) {
   for (const auto& [from, to] :
        {std::pair("Sigmoid", "Softmax"), std::pair("MatMulNBits", "MatMulABits"),
         std::pair("do_rotary", "do_robary"),
-        std::pair("GroupQueryAttention", "GroupQueryAttentiom")}) {
+        std::pair("GroupQueryAttention", "GroupQueryAttentiom"),
+        // In layer 1 nodes of their own rotate.
+        std::pair("RotaryEmbedding", "RotaryEmbeddinG"),
+        std::pair("position_ids", "position_idS")}) {
     std::string text = *model;
     const std::string name = from;
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
@@ -286,6 +324,14 @@ TEST_F(OnnxCopy, OtherGraphsAreRefused) {
     write("model.onnx", text);
     EXPECT_EQ(open().code(), Code::kUnsupported) << from;
   }
+  // Pairs of neighbours in place of halves.
+  std::string interleaved = *model;
+  constexpr std::string_view kAttribute = "interleaved\x18";
+  const std::size_t at = interleaved.find(kAttribute);
+  ASSERT_NE(at, std::string::npos);
+  interleaved[at + kAttribute.size()] = 1;
+  write("model.onnx", interleaved);
+  EXPECT_EQ(open().code(), Code::kUnsupported);
   write("model.onnx", *model);
   for (const char* config :
        {"{}", "[]", "{\"model\":{\"decoder\":{\"filename\":\"../model.onnx\"}}}",

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that are given a model of the hub, with a hub on this machine.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -13,6 +16,7 @@ namespace anemone::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 using anemone::testing::PseudoTerminal;
 using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
@@ -89,6 +93,58 @@ TEST_F(HubModel, AnInterruptedDownloadGoesOnWhereItStopped) {
   const Outcome outcome = run_anemone(run("Owner/Model") + " --yes");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find(" of it missing"), std::string::npos) << outcome.err;
+}
+
+// How many bytes are here of large files that are not whole; these are named by their SHA-256.
+std::uintmax_t incomplete_bytes(const std::string& hub) {
+  constexpr std::size_t kHashDigits = 64;
+  std::uintmax_t bytes = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(hub, error), end; !error && it != end;
+       it.increment(error))
+    if (const std::string name = it->path().filename().string();
+        name.ends_with(".incomplete") && name.find('.') == kHashDigits)
+      bytes += it->file_size(error);
+  return bytes;
+}
+
+TEST_F(HubModel, CtrlCEndsADownloadThatTheNextRunGoesOnWith) {
+  constexpr std::size_t kStep = 500;
+  const std::string hub = folder_.file("hub");
+  std::size_t here = 0;
+  auto took = std::chrono::nanoseconds::max();
+  // A machine that is busy with other things gets three tries to be quick.
+  for (int attempt = 0; attempt < 3 && took > 300ms; ++attempt) {
+    hub_.fail("model.safetensors", {{Fault::Kind::kStall, 0, kStep}});
+    here += kStep;
+    PseudoTerminal terminal;
+    terminal.start({ANEMONE_BINARY, "run", "Owner/Model", "--prompt-ids", "1 2 3", "--max-new", "2",
+                    "--ignore-eos", "--yes"});
+    for (int i = 0; i < 20'000 && incomplete_bytes(hub) < here; ++i) terminal.read_for(1ms);
+    ASSERT_EQ(incomplete_bytes(hub), here) << terminal.output();
+    // The server is silent, so nothing but the signal ends it.
+    const auto begin = std::chrono::steady_clock::now();
+    ::kill(terminal.pid(), SIGINT);
+    const int status = terminal.wait();
+    took = std::chrono::steady_clock::now() - begin;
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+    EXPECT_NE(terminal.output().find("anemone: interrupted"), std::string::npos)
+        << terminal.output();
+    EXPECT_EQ(incomplete_bytes(hub), here) << "what was received stays";
+  }
+  EXPECT_LT(took, 300ms);
+
+  const Outcome outcome = run_anemone(run("Owner/Model") + " --yes");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(incomplete_bytes(hub), 0U);
+  const auto seen = hub_.seen();
+  const std::string rest = fmt::format("bytes={}-", here);
+  const auto resumed = std::ranges::find_if(seen, [&](const hub::testing::Seen& request) {
+    const auto range = request.headers.find("range");
+    return request.path == "/cdn/model.safetensors" && range != request.headers.end() &&
+           range->second == rest;
+  });
+  EXPECT_NE(resumed, seen.end()) << "the last run asks for the rest alone";
 }
 
 TEST_F(HubModel, OneFileOfARepositoryIsNamedByItsQuantization) {

@@ -157,6 +157,16 @@ TEST(InspectModel, SaysItOfAGgufFile) {
   EXPECT_GT(model["parameters"], 8000);
 }
 
+TEST(InspectModel, NamesTheFormOfNvfp4Files) {
+  for (const std::string writer : {"compressed-tensors", "modelopt"}) {
+    const Outcome outcome =
+        run_anemone("inspect " + testing::source_path("tests/checkpoint/data/nvfp4/" + writer));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("NVFP4 74 %, bf16 26 % (nvfp4)"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("\n  compiles       yes"), std::string::npos) << outcome.out;
+  }
+}
+
 TEST(InspectModel, SaysWhyACheckpointDoesNotCompile) {
   const testing::TemporaryFolder folder;
   std::filesystem::copy(testing::source_path("tests/compiler/data/tiny/qwen3/model.safetensors"),
@@ -195,6 +205,12 @@ TEST(UnfinishedFiles, AreCalledThat) {
   expect(" of " + format_bytes(size) + ": it was cut short: download it again");
   std::filesystem::resize_file(weights, 0);
   expect("is empty: the download did not begin");
+  // The header of a file that the model does not have is nobody's to read.
+  const std::string whole = folder.file("whole");
+  std::filesystem::copy(testing::source_path("tests/compiler/data/tiny/qwen3"), whole);
+  std::ofstream(whole + "/consolidated.safetensors") << std::string("\x40\0\0\0\0\0\0\0{", 9);
+  const Outcome outcome = run_anemone("inspect " + whole);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
   std::ofstream(weights)
       << "version https://git-lfs.github.com/spec/v1\n"
          "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"

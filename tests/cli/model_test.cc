@@ -295,6 +295,17 @@ TEST(CompileCommand, ReportsAsJson) {
   EXPECT_EQ((*json)["context"], 100);
   EXPECT_EQ((*json)["packages"].size(), 4U);  // layers, layers, head, embed
   EXPECT_EQ((*json)["quantization"], "int8-channel");
+  const Json& shared = (*json)["embedding"];
+  EXPECT_TRUE(shared["file"].is_null() && shared["bytes"] == 0) << shared;
+  EXPECT_EQ(shared["type"], "int8");
+  const Outcome own =
+      run_anemone("compile " + quoted(checkpoint()) + " -o " + quoted(folder.file("out")) +
+                  " --json --dry-run --quant-for embedding=none");
+  ASSERT_EQ(own.code, 0) << own.err;
+  const auto table = parse_json(own.out, "report");
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ((*table)["embedding"],
+            (Json{{"file", "embedding.bin"}, {"type", "fp16"}, {"bytes", 1024 * 128 * 2}}));
 }
 
 // What is stored depends on the processor, and forms that the Neural Engine gets wrong are named.
@@ -320,6 +331,13 @@ TEST(CompileCommand, StoresWeightsForTheProcessor) {
   EXPECT_TRUE(has(compiled(checkpoint(), "--quant mixed"), kWarning));
   EXPECT_TRUE(has(compiled(checkpoint(), "--quant-for head=int8-block"), kWarning));
   EXPECT_FALSE(has(compiled(checkpoint(), "--quant mixed --for cpu"), kWarning));
+  const std::string rows = compiled(checkpoint(), "--quant-for embedding=int4-block");
+  EXPECT_TRUE(has(rows, "fp16 lut6, head lut8, embedding int4-block")) << rows;
+  EXPECT_TRUE(has(rows,
+                  "note: the embedding is the matrix of the head, which is stored as lut8: "
+                  "as int4-block it takes a file of its own"))
+      << rows;
+  EXPECT_FALSE(has(rows, kWarning)) << rows;
   expect_error(run_anemone("compile " + quoted(checkpoint()) + " -o " +
                            quoted(folder.file("model")) + " --for gpu"),
                2, "[--for] expected ane or cpu, got \"gpu\"");

@@ -51,6 +51,29 @@ struct PredictValues : PackageFixture {
     EXPECT_TRUE(write_file(folder.file(name), bytes).ok());
     return folder.file(name);
   }
+  // A package that takes an image of red, green and blue and gives it back as one of blue, green
+  // and red.
+  std::string picture_package(std::int64_t height, std::int64_t width) const {
+    using mlpackage::FeatureDescription;
+    mlpackage::Model model;
+    ir::Builder b(model.program, ops::op_registry(), "main", ir::Opset::kIOS18);
+    ir::Value* x = b.input("x", ir::Type::tensor(DType::kFp32, {1, 3, height, width}));
+    ir::Value* y = b.op("abs", {{"x", x}}, "y");
+    EXPECT_TRUE(b.finish({y}).ok()) << b.status().message();
+    auto described = mlpackage::describe_function(b.function());
+    EXPECT_TRUE(described.ok());
+    for (auto* feature : {&described->inputs[0], &described->outputs[0]}) {
+      feature->kind = FeatureDescription::Kind::kImage;
+      feature->shape = {height, width};
+      feature->dtype = DType::kFp32;
+    }
+    described->outputs[0].color_space = FeatureDescription::ColorSpace::kBgr;
+    model.functions = {*described};
+    const std::string path = folder.file("image.mlpackage");
+    const auto written = mlpackage::write_package(model, path, {.registry = &ops::op_registry()});
+    EXPECT_TRUE(written.ok()) << written.status().message();
+    return path;
+  }
 };
 
 TEST_F(PredictValues, TakesNumbersInTheTypeOfTheInput) {
@@ -88,7 +111,8 @@ TEST_F(PredictValues, SaysWhatAnInputTakes) {
             "anemone: [x] expected values that fp16 holds, got 2049 (element 1)\n");
   EXPECT_EQ(refusal("--input x=1,,2 --input k=0"),
             "anemone: [x] expected numbers with commas between, got \"\"\n");
-  EXPECT_NE(refusal("--input x=x.txt --input k=0").find("[x] expected FILE.npy, FILE.png, zeros"),
+  EXPECT_NE(refusal("--input x=x.txt --input k=0")
+                .find("[x] expected FILE.npy, FILE.png, FILE.jpg, zeros"),
             std::string::npos);
   EXPECT_EQ(refusal("--input y=1"), "anemone: [--input] expected one of the inputs x, k, got y\n");
   EXPECT_EQ(refusal("--input x=1,2"), "anemone: [k] expected a value of fp16 [1], got none\n");
@@ -288,26 +312,7 @@ TEST_F(PredictValues, KnowsThePicturesOfACompiledModel) {
 }
 
 TEST_F(PredictValues, WritesAnImageAsAPicture) {
-  // An image of red, green and blue comes back as one of blue, green and red.
-  using mlpackage::FeatureDescription;
-  mlpackage::Model model;
-  ir::Builder b(model.program, ops::op_registry(), "main", ir::Opset::kIOS18);
-  ir::Value* x = b.input("x", ir::Type::tensor(DType::kFp32, {1, 3, 2, 2}));
-  ir::Value* y = b.op("abs", {{"x", x}}, "y");
-  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
-  auto described = mlpackage::describe_function(b.function());
-  ASSERT_TRUE(described.ok());
-  for (auto* feature : {&described->inputs[0], &described->outputs[0]}) {
-    feature->kind = FeatureDescription::Kind::kImage;
-    feature->shape = {2, 2};
-    feature->dtype = DType::kFp32;
-  }
-  described->outputs[0].color_space = FeatureDescription::ColorSpace::kBgr;
-  model.functions = {*described};
-  const std::string path = folder.file("image.mlpackage");
-  const auto written = mlpackage::write_package(model, path, {.registry = &ops::op_registry()});
-  ASSERT_TRUE(written.ok()) << written.status().message();
-
+  const std::string path = picture_package(2, 2);
   const std::string in = png(folder, "in.png", plain(2, 2, {1, 2, 250}));
   const std::string out = folder.file("out.png");
   const Outcome outcome = run_anemone("predict " + path + " --input x=" + in + " --outputs " + out);
@@ -323,6 +328,29 @@ TEST_F(PredictValues, WritesAnImageAsAPicture) {
   EXPECT_NE(predict("--input x=1,2 --input k=0 --outputs " + folder.file("no.png"))
                 .err.find("expected a function with one image output, got 0"),
             std::string::npos);
+}
+
+#endif
+
+#ifdef ANEMONE_HAS_JPEG
+
+TEST_F(PredictValues, TakesAJpegFile) {
+  const std::string corpus = testing::source_path("fuzz/corpus/picture/");
+  const std::string path = picture_package(16, 32);
+  const std::string predict = "predict " + path + " --print --input x=";
+  const Outcome outcome = run_anemone(predict + corpus + "rgb.jpg");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  // The name says that it is a picture, the bytes of which kind.
+  std::filesystem::copy_file(corpus + "rgb.jpg", folder.file("PHOTO.JPEG"));
+  EXPECT_EQ(run_anemone(predict + folder.file("PHOTO.JPEG")).out, outcome.out);
+  // It was taken with the camera on its side.
+  EXPECT_NE(run_anemone(predict + corpus + "rotated.jpg")
+                .err.find("expected shape [1, 3, 16, 32], got a picture of 16 x 32 pixels"),
+            std::string::npos);
+  const Outcome cmyk = run_anemone(predict + corpus + "cmyk.jpg");
+  EXPECT_EQ(cmyk.err, "anemone: [" + corpus +
+                          "cmyk.jpg] expected a JPEG file of gray or of red, green and blue, got "
+                          "CMYK: convert it first\n");
 }
 
 #endif

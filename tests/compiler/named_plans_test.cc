@@ -86,5 +86,46 @@ TEST(NamedPlans, OfModelsWithExperts) {
   EXPECT_EQ(planned("privacy-filter", "privacy-filter-packs", true).count("experts_"), 1024U);
 }
 
+// What a dry run says of packages of at most so many bytes.
+compiler::CompileReport sized(const std::string& shape, const std::string& size, bool has_packs) {
+  CompileOptions options = {.prefill = 1, .dry_run = true};
+  options.recipe = *parse_recipe("int8");
+  options.form = *ane::read_form("portable");
+  if (has_packs) options.form.experts = artifact::ExpertsForm::kPacks;
+  options.packages = ane::plan_of_shards(size);
+  auto report = compile(source_path("tests/compiler/data/shapes/" + shape), "unused", options);
+  EXPECT_TRUE(report.ok()) << report.status().message();
+  return report.ok() ? *std::move(report) : compiler::CompileReport();
+}
+
+TEST(SizeOfPackages, HoldsForLayersAndHeads) {
+  const compiler::CompileReport report = sized("phi-4-mini", "150MB", false);
+  for (const auto& package : report.packages)
+    EXPECT_LE(package.bytes, 150'000'000U) << package.name;
+  EXPECT_EQ(report.manifest.head_packages().size(), 5U);  // of 615 MB
+  for (const std::string& note : report.notes)
+    EXPECT_EQ(note.find("more than 150"), std::string::npos) << note;
+}
+
+TEST(SizeOfPackages, IsExplainedWhereItCannotHold) {
+  const auto note_of = [](const compiler::CompileReport& report) {
+    const auto note = std::ranges::find_if(
+        report.notes, [](const std::string& each) { return each.starts_with("the package of "); });
+    return note == report.notes.end() ? std::string() : *note;
+  };
+  const auto contains = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  // A layer of 100.7 MB; the heads keep to the size.
+  const compiler::CompileReport dense = sized("phi-4-mini", "100MB", false);
+  contains(note_of(dense), "the package of layers 0-0 has 100.7 MB, more than 100.0 MB: a layer ");
+  contains(note_of(dense), "; 31 more packages are larger, too");
+  for (const auto& package : dense.packages) {
+    const bool is_head = package.name.starts_with("head_");
+    EXPECT_TRUE(!is_head || package.bytes <= 100'000'000U) << package.name;
+  }
+  contains(note_of(sized("privacy-filter", "1KB", true)), "more than 1.00 kB");
+}
+
 }  // namespace
 }  // namespace anemone::compiler::testing

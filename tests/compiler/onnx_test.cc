@@ -7,6 +7,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
+#include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/cosine.h"
 #include "tests/support/shared_data.h"
@@ -96,6 +97,41 @@ TEST(OnnxTiny, PassedIntegersGiveWhatTheirFloatsGive) {
   // bits per value.
   ASSERT_EQ(answers[0].logits.size(), answers[1].logits.size());
   EXPECT_GE(anemone::testing::cosine(answers[0].logits, answers[1].logits), 0.999);
+}
+
+// As of any checkpoint: a prompt that leaves the tiers, and a head that gives tokens.
+TEST(OnnxTiny, TiersAndAGreedyHeadGiveTheSameTokens) {
+  const Checkpoint tiny = {"tiny", anemone::testing::source_path("tests/checkpoint/data/onnx")};
+  const std::vector<std::int32_t> prompt = {5, 9, 30, 17, 4, 21, 8};
+  constexpr std::size_t kNewTokens = 12;
+  CompileOptions options = {.precision = DType::kFp32,
+                            .recipe = {.quant = {.scheme = quant::Scheme::kNone}},
+                            .context = 32,
+                            .prefill = 4};
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name) {
+    auto model = compile_and_load(tiny, folder.file(name), options);
+    EXPECT_NE(model, nullptr);
+    return model == nullptr ? Answer() : run_greedily(std::move(model), prompt, kNewTokens);
+  };
+  const Answer plain = run("plain");
+  ASSERT_EQ(plain.continuation.size(), kNewTokens);
+  options.tiers = {6, 16};
+  const Answer tiers = run("tiers");
+  EXPECT_EQ(tiers.logits, plain.logits);
+  EXPECT_EQ(tiers.continuation, plain.continuation);
+  options.form.head = artifact::HeadForm::kArgmax;
+  const auto model = compile_and_load(tiny, folder.file("argmax"), options);
+  ASSERT_NE(model, nullptr);
+  EXPECT_TRUE(model->manifest().is_greedy());
+  engine::Engine engine({});
+  engine::GenerateOptions generate;
+  generate.max_new_tokens = kNewTokens;
+  generate.ignore_eos = true;
+  generate.as_text = false;
+  const auto result = engine::generate(engine, model, prompt, generate);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->ids, plain.continuation);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a dry run says: the same with weights and from a config.json alone, also for models that no
 // test could hold.
+#include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -81,14 +82,27 @@ TEST(PlanningOfChanges, SaysWhyLayersThatShareKeysHaveNoPacks) {
 TEST(PlanningOfChanges, NamesTheQuantizationThatIsNotRead) {
   for (const auto& [config, name] :
        {std::pair<Json, const char*>{
-            {{"quant_method", "compressed-tensors"}, {"format", "nvfp4-pack-quantized"}},
-            "compressed-tensors (nvfp4-pack-quantized)"},
-        {{{"quant_method", "modelopt"}, {"quant_algo", "NVFP4"}}, "modelopt (NVFP4)"},
+            {{"quant_method", "compressed-tensors"}, {"format", "mxfp4-pack-quantized"}},
+            "compressed-tensors (mxfp4-pack-quantized)"},
+        {{{"quant_method", "modelopt"}, {"quant_algo", "NVFP4_AWQ"}}, "modelopt (NVFP4_AWQ)"},
         {{{"quant_method", "gptq"}, {"bits", 4}}, "of gptq:"}}) {
     const Status refused = plan_changed("qwen2", {{"quantization_config", config}}, kPlanned);
     EXPECT_EQ(refused.code(), Code::kUnsupported) << name;
     EXPECT_NE(refused.message().find(name), std::string::npos) << refused.message();
   }
+}
+
+TEST(PlanningOfChanges, SaysThatAConfigAloneDoesNotTellNvfp4Matrices) {
+  auto json = read_json_file(source_path("tests/checkpoint/data/nvfp4/modelopt/config.json"));
+  ASSERT_TRUE(json.ok()) << json.status().message();
+  (*json)["quantization_config"] = {{"quant_method", "modelopt"}, {"quant_algo", "NVFP4"}};
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_file(folder.file("config.json"), dump_json(*json)).ok());
+  const auto report = compile(folder.path(), "unused", kPlanned);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(std::ranges::any_of(report->notes, [](const std::string& note) {
+    return note.starts_with("which matrices are NVFP4 is not known");
+  }));
 }
 
 struct RealShape {

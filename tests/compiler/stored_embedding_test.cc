@@ -172,6 +172,85 @@ TEST_P(OwnTable, IsStoredByTheRecipe) {
 INSTANTIATE_TEST_SUITE_P(, OwnTable, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
+// A scheme of its own, whatever the form and the rest of the recipe say.
+class EmbeddingRole : public ::testing::TestWithParam<Case> {};
+
+TEST_P(EmbeddingRole, ChoosesHowTheTableIsStored) {
+  const TemporaryFolder folder;
+  const CompileOptions& options = GetParam().options;
+  const Scheme scheme = options.recipe.by_role.at(models::WeightRole::kEmbedding);
+  for (const char* name : {"llama", "qwen2"}) {  // qwen2 is tied
+    SCOPED_TRACE(name);
+    const std::string checkpoint = folder.file(std::string(name) + "_checkpoint");
+    write_wide(name, checkpoint);
+    CompileOptions dry = options;
+    dry.dry_run = true;
+    const auto planned = compile(checkpoint, folder.file("none"), dry);
+    ASSERT_TRUE(planned.ok()) << planned.status().message();
+    const auto model = compile_and_load({"wide", checkpoint}, folder.file("artifact"), options);
+    ASSERT_NE(model, nullptr);
+    const artifact::Embedding& table = model->manifest().embedding;
+    ASSERT_EQ(table.parts.size(), 1U);
+    EXPECT_EQ(table.parts.front().file, "embedding.bin");
+    EXPECT_EQ(table.parts.front().quantization.has_value(), scheme != Scheme::kNone);
+    EXPECT_EQ(artifact::element_type(table, table.parts.front()),
+              artifact::element_type(planned->manifest.embedding,
+                                     planned->manifest.embedding.parts.front()));
+    EXPECT_EQ(std::filesystem::file_size(folder.file("artifact") + "/embedding.bin"),
+              artifact::stored_bytes(table, table.parts.front()));
+    EXPECT_TRUE(looked_up(*model) == rows_of_table(checkpoint, options, table));
+    // Bytes of the programs apart, all the plan says is what the files take.
+    std::uint64_t packages = 0;
+    for (const PackageReport& package : planned->packages) packages += package.bytes;
+    EXPECT_EQ(planned->total_bytes - packages, artifact::stored_bytes(table, table.parts.front()));
+  }
+}
+
+std::vector<Case> embedding_schemes() {
+  const auto embedding_as = [](Scheme scheme) {
+    CompileOptions options = stored(Scheme::kInt8Channel);
+    options.recipe.by_role[models::WeightRole::kEmbedding] = scheme;
+    return options;
+  };
+  std::vector<Case> all = {{"none", embedding_as(Scheme::kNone)},
+                           {"int8", embedding_as(Scheme::kInt8)},
+                           {"int8_block", embedding_as(Scheme::kInt8Block)},
+                           {"lut6", embedding_as(Scheme::kLut6)},
+                           {"one_palette", embedding_as(Scheme::kLut4)}};
+  all.back().options.recipe.quant.group_size = 0;
+  all.push_back({"float_form", embedding_as(Scheme::kInt4Block)});
+  all.back().options.form.embedding = artifact::EmbeddingForm::kFloat;
+  // No package has it, so an old system takes blocks.
+  all.push_back({"ios16", embedding_as(Scheme::kInt4Block)});
+  all.back().options.target = ir::Opset::kIOS16;
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(, EmbeddingRole, ::testing::ValuesIn(embedding_schemes()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(StoredEmbedding, IsSharedWithATiedHeadOfItsScheme) {
+  const TemporaryFolder folder;
+  write_wide("qwen2", folder.file("checkpoint"));
+  for (const Scheme scheme : {Scheme::kInt8Channel, Scheme::kLut6, Scheme::kNone}) {
+    CompileOptions options = stored(scheme);
+    options.recipe.by_role[models::WeightRole::kEmbedding] = scheme;
+    options.dry_run = true;
+    const auto report = compile(folder.file("checkpoint"), folder.file("none"), options);
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_NE(report->manifest.embedding.parts.front().file, "embedding.bin");
+    const auto is_about_it = [](const std::string& note) {
+      return note.find("a file of its own") != std::string::npos;
+    };
+    EXPECT_TRUE(std::ranges::none_of(report->notes, is_about_it));
+    options.recipe.by_role[models::WeightRole::kEmbedding] = Scheme::kInt4Block;
+    const auto apart = compile(folder.file("checkpoint"), folder.file("none"), options);
+    ASSERT_TRUE(apart.ok()) << apart.status().message();
+    EXPECT_EQ(apart->manifest.embedding.parts.front().file, "embedding.bin");
+    EXPECT_TRUE(std::ranges::any_of(apart->notes, is_about_it));
+  }
+}
+
 TEST(StoredEmbedding, IsFloatsWhereNothingIsQuantized) {
   const TemporaryFolder folder;
   for (const char* name : {"qwen2", "llama"}) {
@@ -265,6 +344,14 @@ TEST(StoredEmbedding, OfLayersIsQuantizedToo) {
   EXPECT_EQ(std::filesystem::file_size(folder.file("artifact") + "/layer_embedding.bin"),
             artifact::stored_bytes(*model->manifest().layer_embedding,
                                    model->manifest().layer_embedding->parts.front()));
+  // A scheme for embeddings is one for both tables.
+  options.recipe.by_role[models::WeightRole::kEmbedding] = Scheme::kLut6;
+  options.dry_run = true;
+  const auto report = compile(checkpoint.path, folder.file("none"), options);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  for (const artifact::Embedding& table :
+       {report->manifest.embedding, *report->manifest.layer_embedding})
+    EXPECT_EQ(artifact::element_type(table, table.parts.front()), DType::kUInt6);
 }
 
 // What a dry run promises is what the files of the rows take.

@@ -9,8 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
+#include "compiler/embedding_file.h"
+#include "compiler/options.h"
+#include "compiler/stored_rows.h"
 #include "ir/builder.h"
 #include "ops/registry.h"
+#include "tests/support/shared_data.h"
 
 namespace anemone::compiler {
 namespace {
@@ -145,6 +150,60 @@ TEST_F(WeightStoreTest, GivesTwoPartsOfOneTensorTheirOwnValuesThoughTheNamesAreA
   EXPECT_EQ(part(5, 0), (std::vector<float>{5, 6}));
   EXPECT_EQ(part(5, 1), (std::vector<float>{6, 7}));
   EXPECT_TRUE(builder_.status().ok()) << builder_.status().message();
+}
+
+// Options that give other bytes are told apart, where an unfinished run is resumed or a model that
+// was compiled before is found again.
+TEST(EmbeddingFile, OfItsOwnSchemeIsAnotherRecipe) {
+  CompileOptions options;
+  options.recipe.quant.scheme = quant::Scheme::kInt8Channel;
+  const std::string before = describe_options(options);
+  options.recipe.by_role[models::WeightRole::kEmbedding] = quant::Scheme::kInt8Channel;
+  EXPECT_NE(describe_options(options), before);
+  EXPECT_EQ(options.recipe.description(), "int8-channel, embedding int8-channel");
+}
+
+// A large table is stored piece by piece, each with the blocks that the whole has.
+TEST(EmbeddingFile, OfSeveralPiecesIsThatOfTheWholeTable) {
+  const std::int64_t rows = 120'008;  // in three pieces, the last of which is short
+  const std::int64_t columns = 80;
+  const auto matrix = std::make_shared<CountingMatrix>(Shape{rows, columns});
+  ThreadPool threads(2);
+  const testing::TemporaryFolder folder;
+  for (const quant::Scheme scheme :
+       {quant::Scheme::kInt4Block, quant::Scheme::kLut6, quant::Scheme::kInt8}) {
+    Recipe recipe;
+    recipe.quant.palette_mode = quant::PaletteMode::kUniform;
+    recipe.by_role[models::WeightRole::kEmbedding] = scheme;
+    const WeightStore store(matrix, recipe, DType::kFp32);
+    const auto whole = store.embedding_rows("m", {rows, columns}, 0, rows);
+    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    artifact::Embedding table = {.dtype = DType::kFp32,
+                                 .rows = rows,
+                                 .columns = columns,
+                                 .parts = {{"embedding.bin", 0, rows, quantization_of(*whole)}}};
+    artifact::EmbeddingPart& part = table.parts.front();
+    part.quantization->offset = quantized_scales_offset(table, part);
+    std::uint64_t advanced = 0;
+    const Status status = write_quantized_embedding(
+        [&](std::int64_t begin, std::int64_t count) {
+          return store.embedding_rows("m", {rows, columns}, begin, count);
+        },
+        table, folder.file("embedding.bin"), threads,
+        [&](std::uint64_t bytes) { advanced += bytes; });
+    ASSERT_TRUE(status.ok()) << status.message();
+    std::string expected;
+    for (const std::size_t i : {0U, 1U}) {
+      const auto tensor = whole->parameters[i].second.to_tensor();
+      ASSERT_TRUE(tensor.ok()) << tensor.status().message();
+      const auto bytes = tensor->view().bytes();
+      expected.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    const auto written = read_file(folder.file("embedding.bin"), 1 << 28);
+    ASSERT_TRUE(written.ok());
+    EXPECT_TRUE(*written == expected) << quant::scheme_name(scheme);
+    EXPECT_EQ(advanced, artifact::stored_bytes(table, part));
+  }
 }
 
 }  // namespace

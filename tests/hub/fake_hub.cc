@@ -259,6 +259,12 @@ bool FakeHub::send_content(int connection, const Seen& request, File& file) {
     send_all(connection, std::string_view(body).substr(0, fault.bytes));
     return false;
   }
+  if (fault.kind == Kind::kStall) {
+    if (!send_all(connection, std::string_view(body).substr(0, fault.bytes))) return false;
+    char byte = 0;
+    ::recv(connection, &byte, 1, 0);  // the client asks for nothing more: this is its end
+    return false;
+  }
   return send_all(connection, body);
 }
 

@@ -28,6 +28,7 @@ struct Fault {
     kWrongRange,  // sends from one byte further on
     kTooLong,     // more than it should
     kSilence,     // closes at once
+    kStall,       // sends `bytes` of the body and then nothing, until the other side goes
   };
   Kind kind = Kind::kNone;
   int status = 0;

@@ -110,15 +110,35 @@ class DecoderReader {
     return first->input(0);
   }
 
+  // The rotary embedding of its own that makes `value`; null where there is none.
+  const Node* rotary_of(const std::string& value) const {
+    const Node* node = graph_.producer(value);
+    return node != nullptr && node->op == "RotaryEmbedding" ? node : nullptr;
+  }
+
+  // What goes into the rotary embedding of a value, or the value itself.
+  Result<std::string> read_rotary(const std::string& value) {
+    const Node* node = rotary_of(value);
+    if (node == nullptr) return value;
+    used_.insert(node);
+    const bool is_plain =
+        node->input(1) == "position_ids" && node->integer("interleaved", 0) == 0 &&
+        node->integer("is_packed_batching", 0) == 0 && node->number("scale", 1) == 1;
+    const std::int64_t dim = node->integer("rotary_embedding_dim", 0);
+    if (!is_plain || (dim != 0 && dim != out_.head_dim))
+      return unknown(*node, "a rotary embedding of halves of whole heads, at position_ids");
+    return node->input(0);
+  }
+
   Result<std::string> read_qkv(const Node& attention, DecoderLayer& layer) {
     const std::int64_t q_rows = out_.heads * out_.head_dim;
     const std::int64_t kv_rows = out_.kv_heads * out_.head_dim;
     std::string packed = attention.input(1).empty() ? attention.input(0) : "";
     if (packed.empty()) {
-      ANEMONE_ASSIGN_OR_RETURN(const std::string q,
-                               read_head_norm(attention.input(0), layer.q_norm));
-      ANEMONE_ASSIGN_OR_RETURN(const std::string k,
-                               read_head_norm(attention.input(1), layer.k_norm));
+      ANEMONE_ASSIGN_OR_RETURN(const std::string rotated_q, read_rotary(attention.input(0)));
+      ANEMONE_ASSIGN_OR_RETURN(const std::string rotated_k, read_rotary(attention.input(1)));
+      ANEMONE_ASSIGN_OR_RETURN(const std::string q, read_head_norm(rotated_q, layer.q_norm));
+      ANEMONE_ASSIGN_OR_RETURN(const std::string k, read_head_norm(rotated_k, layer.k_norm));
       ANEMONE_ASSIGN_OR_RETURN(const Node* q_node, maker(q, "the queries"));
       ANEMONE_ASSIGN_OR_RETURN(const Node* k_node, maker(k, "the keys"));
       ANEMONE_ASSIGN_OR_RETURN(const Node* v_node, maker(attention.input(2), "the values"));
@@ -154,8 +174,16 @@ class DecoderReader {
   Status read_attention(const Node& node) {
     const std::int64_t heads = node.integer("num_heads", 0);
     const std::int64_t kv_heads = node.integer("kv_num_heads", 0);
-    const Constant* cos = graph_.constant(node.input(7));
-    const Constant* sin = graph_.constant(node.input(8));
+    // The attention rotates, or a node before each of the queries and the keys.
+    const Node* q_rotary = rotary_of(node.input(0));
+    const Node* k_rotary = rotary_of(node.input(1));
+    const bool is_apart = q_rotary != nullptr;
+    const bool is_rotated_once =
+        node.integer("do_rotary", 0) == (is_apart ? 0 : 1) && is_apart == (k_rotary != nullptr) &&
+        (!is_apart ||
+         (q_rotary->input(2) == k_rotary->input(2) && q_rotary->input(3) == k_rotary->input(3)));
+    const Constant* cos = graph_.constant(is_apart ? q_rotary->input(2) : node.input(7));
+    const Constant* sin = graph_.constant(is_apart ? q_rotary->input(3) : node.input(8));
     const bool is_plain =
         node.integer("local_window_size", -1) == -1 && node.number("softcap", 0) == 0 &&
         node.integer("smooth_softmax", 0) == 0 && node.integer("rotary_interleaved", 0) == 0 &&
@@ -163,7 +191,7 @@ class DecoderReader {
     if (!is_plain) return unknown(node, "causal attention without windows, caps or sinks");
     for (std::size_t i = 9; i < node.inputs.size(); ++i)
       if (!node.input(i).empty() && i != 9) return unknown(node, "attention without a bias");
-    if (node.integer("do_rotary", 0) != 1 || cos == nullptr || sin == nullptr || !cos->is_float() ||
+    if (!is_rotated_once || cos == nullptr || sin == nullptr || !cos->is_float() ||
         cos->shape.size() != 2 || sin->shape != cos->shape || sin->dtype != cos->dtype ||
         element_count(cos->shape) == 0)
       return unknown(node, "rotary tables");

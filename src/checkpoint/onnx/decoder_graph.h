@@ -28,8 +28,8 @@ struct DecoderLayer {
   Projection gate, up, down;
 };
 
-// Pre-norm layers with grouped-query attention, rotary embedding of halves and a gated MLP with
-// SiLU.
+// Pre-norm layers with grouped-query attention, rotary embedding of halves (in the attention, or by
+// RotaryEmbedding nodes before it) and a gated MLP with SiLU.
 struct DecoderGraph {
   Matrix embedding;
   std::vector<DecoderLayer> layers;

@@ -78,11 +78,16 @@ struct BlockForm {
   std::int64_t blocks() const { return (columns + block - 1) / block; }
 };
 
+bool has_known_bits(const BlockForm& form) {
+  return form.bits == 2 || form.bits == 4 || form.bits == 8;
+}
+
 // Integers in blocks with scales.
 class BlocksDecoder : public WeightDecoder {
  public:
   explicit BlocksDecoder(const BlockForm& form) : form_(form) {}
   std::string_view storage() const override {
+    if (form_.bits == 2) return "int2 blocks";
     return form_.bits == 4 ? "int4 blocks" : "int8 blocks";
   }
   int quantized_bits() const override { return form_.bits; }
@@ -103,7 +108,8 @@ class BlocksDecoder : public WeightDecoder {
 
   std::optional<QuantizedForm> quantized_form() const override {
     if (form_.zeros != nullptr || form_.columns % form_.block != 0) return std::nullopt;
-    return QuantizedForm{form_.block, form_.bits, form_.scales->dtype == DType::kFp16};
+    // Nothing smaller is kept.
+    return QuantizedForm{form_.block, std::max(form_.bits, 4), form_.scales->dtype == DType::kFp16};
   }
   void read_quants(const WeightRef& /*weight*/, std::int64_t row, std::span<std::int8_t> quants,
                    std::span<float> scales) const override {
@@ -115,10 +121,15 @@ class BlocksDecoder : public WeightDecoder {
   }
 
  private:
+  // Number `index` of those that lie packed from `at` on, low bits first.
+  int packed(const std::byte* at, std::int64_t index) const {
+    if (form_.bits == 8) return static_cast<int>(at[index]);
+    const std::int64_t in_byte = 8 / form_.bits;
+    const int mask = (1 << form_.bits) - 1;
+    return static_cast<int>(at[index / in_byte]) >> (index % in_byte * form_.bits) & mask;
+  }
   int quant(std::int64_t row, std::int64_t column) const {
-    const std::byte* at = form_.data->bytes.data() + row * form_.row_bytes;
-    if (form_.bits == 8) return static_cast<int>(at[column]);
-    return static_cast<int>(at[column / 2]) >> (column % 2 * 4) & 15;
+    return packed(form_.data->bytes.data() + row * form_.row_bytes, column);
   }
   float scale_at(std::int64_t row, std::int64_t block) const {
     return static_cast<float>(
@@ -130,9 +141,7 @@ class BlocksDecoder : public WeightDecoder {
       return static_cast<float>(
           element_as_double(form_.zeros->view(), row * form_.blocks() + block));
     const std::int64_t row_bytes = (form_.blocks() * form_.bits + 7) / 8;
-    const std::byte* at = form_.zeros->bytes.data() + row * row_bytes;
-    if (form_.bits == 8) return static_cast<float>(at[block]);
-    return static_cast<float>(static_cast<int>(at[block / 2]) >> (block % 2 * 4) & 15);
+    return static_cast<float>(packed(form_.zeros->bytes.data() + row * row_bytes, block));
   }
 
   BlockForm form_;
@@ -174,7 +183,7 @@ Result<Matrix> read_blocks(const OnnxGraph& graph, const std::string& place, Blo
   if (form.data == nullptr || form.data->dtype != DType::kUInt8 || form.scales == nullptr ||
       !form.scales->is_float())
     return fails("constant bytes with float scales");
-  if (form.bits != 4 && form.bits != 8) return fails("4 or 8 bits");
+  if (!has_known_bits(form)) return fails("2, 4 or 8 bits");
   if (form.block < 16 || form.block > 1 << 20 || (form.block & (form.block - 1)) != 0)
     return fails("a block size that is a power of two and at least 16");
   if (form.rows < 1 || form.columns < 1 || form.rows > 1 << 30 || form.columns > 1 << 30)
@@ -241,7 +250,7 @@ Result<Matrix> read_quantized(const OnnxGraph& graph, const Node& node) {
   }
   if (form.scales != nullptr && form.scales->shape.size() == 2 && form.data != nullptr &&
       node.integer("gather_axis", 0) == 0 && node.integer("quantize_axis", 1) == 1 &&
-      (form.bits == 4 || form.bits == 8) && form.scales->shape[0] > 0) {
+      has_known_bits(form) && form.scales->shape[0] > 0) {
     form.rows = form.scales->shape[0];
     form.columns = count_of(form.data) / form.rows * 8 / form.bits;
   }
@@ -298,7 +307,7 @@ Result<Matrix> read_named_matrix(const OnnxGraph& graph, const std::string& name
   // Bits and block are those that the bytes of a block leave; no block is longer than a row.
   const auto most = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
   int forms = 0;
-  for (const int bits : {4, 8}) {
+  for (const int bits : {2, 4, 8}) {
     const std::int64_t block = shape[2] * 8 / bits;
     if (block < 1 || block > most || (columns + block - 1) / block != shape[1]) continue;
     form.bits = bits;

@@ -28,7 +28,7 @@ struct Matrix {
 // The matrix of MatMulNBits, MatMul with a constant right side, Gather and
 // GatherBlockQuantized (by the node that uses it). kUnsupported for other operators and forms.
 //
-// MatMulNBits: B [rows, blocks, block * bits / 8] of nibbles or bytes, low bits first; value =
+// MatMulNBits: B [rows, blocks, block * bits / 8] of 2, 4 or 8 bits, low bits first; value =
 // (q - zero) * scale with a scale and maybe a zero point per block (default 2^(bits - 1)).
 // Source: https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 
@@ -66,6 +67,40 @@ class NamedDecoder {
     return out;
   }
 
+  struct Named {
+    const char* name;
+    Projection* out;
+    std::int64_t rows;  // in the matrix of all; 0: an equal part
+  };
+  // Projections of one input: each under its own name, or all as one matrix.
+  Status read_together(const std::string& at, const char* name_of_all, std::int64_t columns,
+                       const std::vector<Named>& projections) const {
+    const auto all = read_projection(at + name_of_all, columns);
+    if (all.status().code() == Code::kNotFound) {
+      for (const Named& each : projections) {
+        ANEMONE_ASSIGN_OR_RETURN(*each.out, read_projection(at + each.name, columns));
+      }
+      return {};
+    }
+    if (!all.ok()) return all.status();
+    const std::int64_t rows = all->matrix.rows;
+    std::int64_t wanted = 0;
+    for (const Named& each : projections) wanted += each.rows;
+    const auto count = static_cast<std::int64_t>(projections.size());
+    if (wanted == 0 ? rows % count != 0 : rows != wanted)
+      return corrupt("[{}] expected {} in {}{}, got {}", graph_.path(),
+                     wanted == 0 ? fmt::format("a multiple of {} rows", count)
+                                 : fmt::format("{} rows", wanted),
+                     at, name_of_all, rows);
+    std::int64_t first = 0;
+    for (const Named& each : projections) {
+      const std::int64_t own = each.rows == 0 ? rows / count : each.rows;
+      *each.out = {all->matrix.part(first, own), all->bias, first};
+      first += own;
+    }
+    return {};
+  }
+
   Status read_layer(const std::string& at, std::int64_t hidden) {
     DecoderLayer layer;
     ANEMONE_ASSIGN_OR_RETURN(layer.input_norm, constant(at + "input_layernorm.weight"));
@@ -73,13 +108,17 @@ class NamedDecoder {
                              constant(at + "post_attention_layernorm.weight"));
     layer.q_norm = graph_.constant(at + "self_attn.q_norm.weight");
     layer.k_norm = graph_.constant(at + "self_attn.k_norm.weight");
-    ANEMONE_ASSIGN_OR_RETURN(layer.q, read_projection(at + "self_attn.q_proj", hidden));
-    ANEMONE_ASSIGN_OR_RETURN(layer.k, read_projection(at + "self_attn.k_proj", hidden));
-    ANEMONE_ASSIGN_OR_RETURN(layer.v, read_projection(at + "self_attn.v_proj", hidden));
+    const std::int64_t q_rows = out_.heads * out_.head_dim;
+    const std::int64_t kv_rows = out_.kv_heads * out_.head_dim;
+    ANEMONE_RETURN_IF_ERROR(read_together(at, "self_attn.qkv_proj", hidden,
+                                          {{"self_attn.q_proj", &layer.q, q_rows},
+                                           {"self_attn.k_proj", &layer.k, kv_rows},
+                                           {"self_attn.v_proj", &layer.v, kv_rows}}));
     ANEMONE_ASSIGN_OR_RETURN(layer.o,
                              read_projection(at + "self_attn.o_proj", out_.heads * out_.head_dim));
-    ANEMONE_ASSIGN_OR_RETURN(layer.gate, read_projection(at + "mlp.gate_proj", hidden));
-    ANEMONE_ASSIGN_OR_RETURN(layer.up, read_projection(at + "mlp.up_proj", hidden));
+    ANEMONE_RETURN_IF_ERROR(
+        read_together(at, "mlp.gate_up_proj", hidden,
+                      {{"mlp.gate_proj", &layer.gate, 0}, {"mlp.up_proj", &layer.up, 0}}));
     ANEMONE_ASSIGN_OR_RETURN(layer.down,
                              read_projection(at + "mlp.down_proj", layer.gate.matrix.rows));
     out_.layers.push_back(std::move(layer));
