@@ -61,8 +61,13 @@ Status check_binding(const Signature& signature, const CacheBinding& binding) {
                             dtype_name(input->dtype), dtype_name(cache.dtype()));
   if (binding.kind == CacheBinding::Kind::kReplace) return check_shape(*input, cache.shape());
   const Shape& shape = cache.shape();
-  const Shape taken = taken_shape(*input, binding);
-  if (!is_static(input->shape)) ANEMONE_RETURN_IF_ERROR(check_shape(*input, taken));
+  // Every step of every layer comes here: a fixed shape is not copied.
+  Shape open;
+  if (!is_static(input->shape)) {
+    open = taken_shape(*input, binding);
+    ANEMONE_RETURN_IF_ERROR(check_shape(*input, open));
+  }
+  const Shape& taken = open.empty() ? input->shape : open;
   const bool fits = shape.size() == 4 && taken.size() == 4 && is_static(taken) && shape[0] == 1 &&
                     taken[0] == 1 && shape[1] == taken[1] && shape[2] >= taken[2] &&
                     shape[3] == taken[3];
