@@ -51,6 +51,10 @@ struct Manifest: Decodable {
     var columns: Int
     var parts: [Part]
   }
+  struct Form: Decodable {
+    var cache: String
+  }
+  var form: Form
   var context: Int
   var hidden_size: Int
   var eos_ids: [Int]
@@ -169,8 +173,8 @@ final class HostLoop {
     let functions = manifest.functions.map(\.name)
     for shard in manifest.shards {
       let caches = shard.caches ?? []
-      guard caches.allSatisfy({ $0.appended == true }) else {
-        throw HostError(description: "[artifact] expected caches that the host appends to")
+      guard manifest.form.cache == "readonly", caches.allSatisfy({ $0.appended == true }) else {
+        throw HostError(description: "[artifact] expected read-only caches that the host appends to")
       }
       shards.append(try await Package(folder.appending(path: shard.package), functions: functions))
       for cache in caches { self.caches[cache.name] = Rows(cache.shape) }

@@ -114,13 +114,14 @@ class HostLoop {
   const artifact::Manifest& manifest() const { return manifest_; }
 
  private:
-  // What this loop does without: other layouts and kinds of caches, experts in packages of their
-  // own, quantized embeddings, rotary frequencies that change, tiers.
+  // What this loop does without: other layouts and kinds of caches, a past whose length the host
+  // chooses, experts in packages of their own, quantized embeddings, rotary frequencies that
+  // change, tiers.
   void check_form() const {
     bool fits = manifest_.form.layout == artifact::HiddenLayout::kTokensInWidth &&
-                manifest_.form.has_read_only_caches() && manifest_.precision == "fp16" &&
-                manifest_.labels.empty() && !manifest_.is_greedy() &&
-                manifest_.form.logits == artifact::LogitsLayout::kLast &&
+                manifest_.form.cache == artifact::CacheForm::kReadOnly &&
+                manifest_.precision == "fp16" && manifest_.labels.empty() &&
+                !manifest_.is_greedy() && manifest_.form.logits == artifact::LogitsLayout::kLast &&
                 manifest_.embedding.parts.size() == 1 && !is_quantized(manifest_.embedding);
     for (const artifact::Shard& shard : manifest_.shards) {
       fits = fits && shard.carried == 0 && !shard.experts;

@@ -28,6 +28,9 @@ done
 "$anemone" compile "$source/models/pocket/checkpoint" -o "$work/other" --form blend-states >"$work/log" 2>&1
 if "$host" "$work/other" 3 1 2>"$work/error"; then echo "expected another form to be refused, got none"; exit 1; fi
 grep -q 'expected the form of' "$work/error"
+"$anemone" compile "$source/models/pocket/checkpoint" -o "$work/growing" --form "$source/examples/host_loop/form.json" --kv-form growing >"$work/log" 2>&1
+if "$host" "$work/growing" 3 1 2>"$work/error"; then echo "expected growing caches to be refused, got none"; exit 1; fi
+grep -q 'expected the form of' "$work/error"
 for arguments in '' '12' '12 -1' '12 1024' '600 1' 'x 1'; do
   # shellcheck disable=SC2086
   if "$host" "$work/app" $arguments 2>"$work/error"; then echo "expected [$arguments] to be refused, got none"; exit 1; fi

@@ -70,6 +70,10 @@ constexpr std::array kReasons = {
     Reason{"cache", "slice",
            "one state per package, and a step writes its own rows only: ANEMLL and CoreML-LLM ship "
            "it (A19, M4); magenta-realtime-2 and mobius#77 saw states refused with -14"},
+    Reason{"cache", "growing",
+           "the founding documents' converter (gguf_to_ane) writes it: a step reads about what is "
+           "there; but coremltools#2370 measured about 0 % of a model with ranges of shapes on the "
+           "chip"},
     Reason{"past", "whole", "all layers have operands of one shape, and one mask"},
     Reason{"past", "window",
            "what a layer cannot attend to is neither read nor multiplied: of a context of 4,096, a "

@@ -247,9 +247,11 @@ constexpr Law kInterfaceLaws[] = {
      .evidence = {{kStated, "coremltools#1029", "not supported on the chip"},
                   {kMeasured, "coremltools#2370", "about 0 % of the operations on the chip"},
                   {kMeasured, "ane-book", "it runs after 245 s of compiling", kAgainst}},
-     .remedy = "a function for each width (no --range-dim)",
+     .remedy = "a function for each width (no --range-dim), and a past of fixed length (--kv-form "
+               "readonly)",
      .hints =
          {{kOmit, "--range-dim"},
+          {kOption, "--kv-form readonly"},
           {kRewrite,
            "give each width a function with fixed shapes (save_multifunction of coremltools)"}},
      .find = find_ranges},

@@ -82,7 +82,9 @@ constexpr Law kRuntimeLaws[] = {
      .evidence = {{kMeasured, "ane-book",
                    "Phi-4-mini: 112 s for one token and 133 s for four (M4 Max)"},
                   {kMeasured, "ane-book", "113 and 136 to 141 s in a later experiment"}},
-     .remedy = "a function with fixed shapes for each width (no --range-dim)"},
+     .remedy =
+         "a function with fixed shapes for each width (no --range-dim); a past of fixed length "
+         "(--kv-form readonly)"},
     {.id = "trace-width",
      .severity = Severity::kFact,
      .statement = "states and a range of tokens in one graph were reported to corrupt what is "

@@ -25,7 +25,7 @@ constexpr FormField field(std::string_view name, std::string_view what,
 }
 
 constexpr std::array<std::string_view, 2> kLayouts = {"height", "width"};
-constexpr std::array<std::string_view, 3> kCaches = {"blend", "readonly", "slice"};
+constexpr std::array<std::string_view, 4> kCaches = {"blend", "readonly", "slice", "growing"};
 constexpr std::array<std::string_view, 2> kPasts = {"whole", "window"};
 constexpr std::array<std::string_view, 2> kRecurrent = {"states", "tensors"};
 constexpr std::array<std::string_view, 2> kSoftplus = {"operation", "arithmetic"};
@@ -47,7 +47,8 @@ constexpr std::array<std::string_view, 2> kEmbeds = {"none", "package"};
 constexpr std::array kFields = {
     field<&Form::layout>("layout", "the axis of the tokens in hidden states", kLayouts),
     field<&Form::cache>("cache", "how keys and values are kept", kCaches),
-    field<&Form::past>("past", "what layers with a window take of read-only caches", kPasts),
+    field<&Form::past>("past", "what layers with a window take of caches that the host appends to",
+                       kPasts),
     field<&Form::recurrent>("recurrent", "where recurrent states are kept", kRecurrent),
     field<&Form::softplus>("softplus", "how softplus is written", kSoftplus),
     field<&Form::taps>("taps", "how convolutions over time are written", kTaps),

@@ -29,14 +29,18 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
 //              are states in fp16, and inputs with outputs in fp32.
 //   kReadOnly  The caches are inputs. The package gives the rows of the step as outputs, and the
 //              host appends them.
+//   kGrowing   As kReadOnly, but the axis of the positions is open: a step takes as many positions
+//              as the host has room for now, from 1 to the context. An empty past would be an empty
+//              array, which Core ML does not take: the first step gets positions that are masked.
 //   kSlice     The caches of all layers of a package are one tensor [rows, kv_heads, positions,
 //              head_dim], with a row for the keys and a row for the values of each layer: a state
 //              in fp16, an input with an output in fp32. The package writes the tokens of the step
 //              by a slice update at the position that the host gives it. Behind the context there
 //              is room for the widest step, because padding tokens are written, too.
-enum class CacheForm { kBlend, kReadOnly, kSlice };
+enum class CacheForm { kBlend, kReadOnly, kSlice, kGrowing };
 
-// How many positions a function takes of a read-only cache whose layer has a sliding window.
+// How many positions a function takes of an appended cache whose layer has a sliding window; at
+// most so many of a growing one.
 // kWhole: all of the context, as for other layers; kWindow: at most the window, the last positions
 // before the step. The host keeps all positions either way.
 enum class PastForm { kWhole, kWindow };
@@ -135,7 +139,9 @@ struct Form {
   EmbeddingForm embedding = EmbeddingForm::kFloat;
   EmbedForm embed = EmbedForm::kNone;
 
-  bool has_read_only_caches() const { return cache == CacheForm::kReadOnly; }
+  // Whether the host appends the rows of a step to the caches.
+  bool has_appended_caches() const { return cache == CacheForm::kReadOnly || has_growing_caches(); }
+  bool has_growing_caches() const { return cache == CacheForm::kGrowing; }
   bool has_packed_caches() const { return cache == CacheForm::kSlice; }
   bool has_recurrent_states() const { return recurrent == RecurrentForm::kStates; }
   Shape logits_shape(std::int64_t columns, std::int64_t tokens) const {

@@ -42,15 +42,18 @@ int needed_format_version(const Manifest& manifest) {
   const bool has_parts = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
     return shard.layers.part_begin != 0 || shard.layers.part_end != 0 || shard.experts.has_value();
   });
-  const bool has_newer_caches = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
-    return std::ranges::any_of(shard.caches, &Cache::is_appended) ||
-           std::ranges::find(shard.inputs, PortRole::kPosition, &Port::role) != shard.inputs.end();
+  const bool has_appended = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
+    return std::ranges::any_of(shard.caches, &Cache::is_appended);
   });
+  const bool has_packed = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
+    return std::ranges::find(shard.inputs, PortRole::kPosition, &Port::role) != shard.inputs.end();
+  });
+  if (manifest.form.has_growing_caches() && has_appended) return 4;
   const bool has_joined_heads = manifest.head_packages().size() != manifest.heads.size();
   const bool has_quantized = is_quantized(manifest.embedding) ||
                              (manifest.layer_embedding && is_quantized(*manifest.layer_embedding));
-  if (manifest.form.logits == LogitsLayout::kLast || has_newer_caches || has_joined_heads ||
-      manifest.has_head_inside() || has_quantized)
+  if (manifest.form.logits == LogitsLayout::kLast || has_appended || has_packed ||
+      has_joined_heads || manifest.has_head_inside() || has_quantized)
     return 3;
   return has_parts ? 2 : 1;
 }

@@ -46,7 +46,8 @@ namespace anemone::artifact {
 //      package (Manifest::head_packages()), heads in the package of the last layers
 //      (Manifest::has_head_inside()), embeddings in a quantized form (EmbeddingPart::quantization),
 //      functions that take a part of a cache (Form::past)
-inline constexpr int kFormatVersion = 3;
+//   4: caches that grow (CacheForm::kGrowing)
+inline constexpr int kFormatVersion = 4;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
 // What the host has to put into an input of a layer shard. T: tokens of the step; S: positions of
@@ -59,7 +60,8 @@ enum class PortRole {
   // classifies, S equals T and the positions are the tokens of the step.
   kAttentionMask,
   // [1, 1, T, P + T]: as kAttentionMask, with a column for each of the P = past_positions() of a
-  // cache before the step, and one for each token of the step (Cache::is_appended)
+  // cache before the step, and one for each token of the step (Cache::is_appended). Where caches
+  // grow, P is any number from 1 to that.
   kAttentionMaskPastAndStep,
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored at position s, else 0
   // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n real tokens, else 0. Of the K columns from
@@ -93,8 +95,8 @@ struct Port {
 // shard one row; or a recurrent state of any shape, zero before the first token, that stands for
 // all tokens so far. A Core ML state lives in the StateStore under `name`; without states the
 // tensor is the input `name` and the output `output`. A function of S positions takes
-// past_positions() of an appended cache, and gives the rows of its T tokens, [1, kv_heads, T,
-// head_dim].
+// past_positions() of an appended cache (any number from 1 to that where caches grow), and gives
+// the rows of its T tokens, [1, kv_heads, T, head_dim].
 struct Cache {
   std::string name;
   std::string output;  // empty for a state

@@ -119,6 +119,27 @@ Status check_classifier(const Manifest& manifest, std::string_view subject) {
   return {};
 }
 
+// Checks the rules for caches that grow: the axis of their positions is the only open one of a
+// function, which takes whatever is there, up to the whole context.
+Status check_growing(const Manifest& manifest, std::string_view subject) {
+  if (!manifest.form.has_growing_caches() || manifest.classifies()) return {};
+  for (const Function& function : manifest.functions)
+    if (function.is_flexible || manifest.context_of(function) != manifest.context)
+      return corrupt(
+          "[{}] expected function \"{}\" to take a fixed number of tokens and the whole context, "
+          "as caches grow, got {} tokens and a context of {}",
+          subject, function.name, function.is_flexible ? "any number of" : "a fixed number of",
+          manifest.context_of(function));
+  for (const Shard& shard : manifest.shards)
+    for (const Cache& cache : shard.caches)
+      if (!cache.is_recurrent && !cache.is_appended)
+        return corrupt(
+            "[{}] expected cache \"{}\" to be appended to, as caches grow, got one that is not "
+            "({})",
+            subject, cache.name, shard.package);
+  return {};
+}
+
 // Checks that a shard begins where the one before it ended; that may be inside a layer.
 Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64_t limit,
                     std::string_view subject) {
@@ -302,6 +323,7 @@ Status check_manifest(const Manifest& manifest, std::string_view subject) {
   ANEMONE_RETURN_IF_ERROR(check_packages(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_experts(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_classifier(manifest, subject));
+  ANEMONE_RETURN_IF_ERROR(check_growing(manifest, subject));
   if (manifest.verification)
     ANEMONE_RETURN_IF_ERROR(check_verification(*manifest.verification, subject));
   return check_file_entries(manifest, subject);

@@ -296,9 +296,9 @@ void add_compile_command(CLI::App& app, Context& context) {
   command->add_option(
       "--kv-form", options->cache,
       "readonly: KV caches are inputs, the rows of a step are outputs, and the host "
-      "appends\nthem; slice: a package writes one state for all its layers, at the "
-      "position of the\nstep; or blend: states of each layer, through a matrix "
-      "(default: as --form says)");
+      "appends\nthem; growing: the same, but a step takes no more of them than there is room "
+      "for\nnow; slice: a package writes one state for all its layers, at the position of "
+      "the\nstep; or blend: states of each layer, through a matrix (default: as --form says)");
   command->add_option(
       "--experts", options->experts,
       "dense: all experts of a layer in the graph, each multiplied by its weight; or\n"

@@ -124,9 +124,8 @@ class Compilation {
         return internal_error("[{}] expected {} channels beside the hidden state, got {}",
                               artifact::layers_text(planned.layers), before, interface.entered);
       shard.inputs = std::move(interface.ports);
-      for (const artifact::Port& port : shard.inputs)
-        if (port.tail != 0) tails_[port.name] = port.tail;
       shard.caches = std::move(interface.caches);
+      axes_.add(plan_.options.form, shard, plan_.options.context);
       shard.output = std::move(interface.output);
       heads = std::move(interface.heads);
       shard.carried = interface.carried;
@@ -259,7 +258,7 @@ class Compilation {
                std::uint64_t planned_bytes, std::int64_t layers = 0) {
     if (journal_ == nullptr) {
       if (plan_.options.check) {
-        ANEMONE_RETURN_IF_ERROR(describe_package(content, tails_, plan_.options.prefill, model));
+        ANEMONE_RETURN_IF_ERROR(describe_package(content, axes_, model));
         report_.checked.push_back(ane::check_package(package, model, layers));
       }
       report_.packages.push_back({package, content, planned_bytes});
@@ -272,8 +271,8 @@ class Compilation {
     const bool is_reused = files != nullptr;
     if (!is_reused) {
       ANEMONE_RETURN_IF_ERROR(journal_->begin(package));
-      ANEMONE_RETURN_IF_ERROR(describe_package(fmt::format("{} {}", report_.manifest.name, content),
-                                               tails_, plan_.options.prefill, model));
+      ANEMONE_RETURN_IF_ERROR(
+          describe_package(fmt::format("{} {}", report_.manifest.name, content), axes_, model));
       mlpackage::WriteOptions options;
       options.registry = &ops::op_registry();
       options.pool = &threads_;
@@ -381,7 +380,7 @@ class Compilation {
   ThreadPool threads_;
   WeightStore weights_;
   CompileReport report_;
-  std::map<std::string, std::int64_t> tails_;  // by the names of inputs
+  OpenAxes axes_ = {.tokens = plan_.options.prefill, .tails = {}, .pasts = {}};
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
 };

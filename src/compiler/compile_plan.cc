@@ -228,9 +228,15 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   if (plan.options.range_dim && options.form.cache != artifact::CacheForm::kBlend)
     return invalid_argument(
         "[--range-dim] expected caches that packages blend (--kv-form blend), got {}, which takes "
-        "a "
-        "fixed number of tokens",
-        options.form.has_packed_caches() ? "slice" : "readonly");
+        "a fixed number of tokens",
+        options.form.has_packed_caches()    ? "slice"
+        : options.form.has_growing_caches() ? "growing"
+                                            : "readonly");
+  if (options.form.has_growing_caches() && !config.classifies() && !options.tiers.empty())
+    return invalid_argument(
+        "[--context] expected one context for --kv-form growing, which takes no more of a cache "
+        "than there is, got {} more",
+        options.tiers.size());
   ANEMONE_RETURN_IF_ERROR(fit_to_target(plan));
   plan_functions(plan);
   // The only name that a package without several functions knows.

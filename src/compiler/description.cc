@@ -44,20 +44,30 @@ Json generation_defaults(const checkpoint::Checkpoint& checkpoint) {
   return defaults;
 }
 
-std::map<std::string, mlpackage::FlexibleShape> flexible_shapes(
-    const ir::Function& function, const std::map<std::string, std::int64_t>& tails,
-    std::int64_t tokens) {
+// The sizes that open axis `i` of an input may have.
+mlpackage::DimensionRange sizes_of(const OpenAxes& axes, const ir::Value& input, std::size_t i) {
+  if (const auto past = axes.pasts.find(input.name); past != axes.pasts.end()) {
+    // A mask has the tokens of the step behind the past: its rows are theirs, too.
+    const std::int64_t tokens = i == 3 ? input.type.shape[2] : 0;
+    return {tokens + 1, tokens + past->second};
+  }
+  const auto tail = axes.tails.find(input.name);
+  const std::int64_t before = tail == axes.tails.end() ? 0 : tail->second;
+  return {before + 1, before + axes.tokens};
+}
+
+std::map<std::string, mlpackage::FlexibleShape> flexible_shapes(const ir::Function& function,
+                                                                const OpenAxes& axes) {
   std::map<std::string, mlpackage::FlexibleShape> shapes;
   for (const ir::Value* input : function.inputs) {
     if (is_static(input->type.shape)) continue;
     mlpackage::FlexibleShape& shape = shapes[input->name];
-    const auto tail = tails.find(input->name);
-    const std::int64_t before = tail == tails.end() ? 0 : tail->second;
-    for (const std::int64_t size : input->type.shape) {
-      const bool is_tokens = size == kDynamic;
-      const std::int64_t least = is_tokens ? before + 1 : size;
-      shape.default_shape.push_back(least);
-      shape.flexibility.ranges.push_back({least, is_tokens ? before + tokens : size});
+    for (std::size_t i = 0; i < input->type.shape.size(); ++i) {
+      const std::int64_t size = input->type.shape[i];
+      const mlpackage::DimensionRange sizes =
+          size == kDynamic ? sizes_of(axes, *input, i) : mlpackage::DimensionRange{size, size};
+      shape.default_shape.push_back(sizes.lower);
+      shape.flexibility.ranges.push_back(sizes);
     }
   }
   return shapes;
@@ -115,16 +125,25 @@ ExpertsReport describe_experts(const CompilePlan& plan) {
   return out;
 }
 
-Status describe_package(std::string text, const std::map<std::string, std::int64_t>& tails,
-                        std::int64_t tokens, mlpackage::Model& model) {
+void OpenAxes::add(const artifact::Form& form, const artifact::Shard& shard, std::int64_t context) {
+  for (const artifact::Port& port : shard.inputs) {
+    if (port.tail != 0) tails[port.name] = port.tail;
+    if (form.has_growing_caches() && port.role == artifact::PortRole::kAttentionMaskPastAndStep)
+      pasts[port.name] = artifact::past_positions(form.past, context, port.window);
+  }
+  for (const artifact::Cache& cache : shard.caches)
+    if (form.has_growing_caches() && cache.is_appended)
+      pasts[cache.name] = artifact::past_positions(form.past, context, cache.window);
+}
+
+Status describe_package(std::string text, const OpenAxes& axes, mlpackage::Model& model) {
   // From iOS 18 on functions have names of their own, even when there is one.
   model.is_multifunction = model.program.functions().front()->opset >= ir::Opset::kIOS18;
   model.default_function = model.program.functions().front()->name;
   model.metadata.short_description = std::move(text);
   for (const ir::Function* function : model.program.functions()) {
     ANEMONE_ASSIGN_OR_RETURN(
-        auto interface,
-        mlpackage::describe_function(*function, flexible_shapes(*function, tails, tokens)));
+        auto interface, mlpackage::describe_function(*function, flexible_shapes(*function, axes)));
     model.functions.push_back(std::move(interface));
   }
   return {};

@@ -30,10 +30,20 @@ std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompileP
 // What the experts of a plan cost, which has some.
 ExpertsReport describe_experts(const CompilePlan& plan);
 
+// How long the open axes of the inputs of packages may be, by the names of the inputs. Those of
+// others are the tokens of a step.
+struct OpenAxes {
+  std::int64_t tokens = 1;                    // of a step, at most
+  std::map<std::string, std::int64_t> tails;  // update masks: columns before those of the tokens
+  // Caches that grow, and masks over them: the most positions.
+  std::map<std::string, std::int64_t> pasts;
+
+  // Adds the inputs of a shard.
+  void add(const artifact::Form& form, const artifact::Shard& shard, std::int64_t context);
+};
+
 // Sets what callers see of a package whose program is complete: its functions with their
-// interfaces, and `text`. Every unknown dimension of an input is the number of tokens, `tokens` at
-// most, of an update mask behind the columns that `tails` has for its name.
-Status describe_package(std::string text, const std::map<std::string, std::int64_t>& tails,
-                        std::int64_t tokens, mlpackage::Model& model);
+// interfaces, and `text`.
+Status describe_package(std::string text, const OpenAxes& axes, mlpackage::Model& model);
 
 }  // namespace anemone::compiler

@@ -53,7 +53,8 @@ Status fit_to_target(CompilePlan& plan) {
   const std::string_view system = ir::opset_target(options.target);
   if (options.form.has_packed_caches())
     return unsupported(
-        "[--kv-form] expected readonly or blend for {}, got slice: slice updates need iOS 18",
+        "[--kv-form] expected readonly, growing or blend for {}, got slice: slice updates need iOS "
+        "18",
         system);
   if (options.form.has_expert_packs())
     return unsupported(

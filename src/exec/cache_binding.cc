@@ -44,6 +44,12 @@ Status store(const CacheBinding& binding, Tensor& output) {
 
 }  // namespace
 
+Shape taken_shape(const Feature& input, const CacheBinding& binding) {
+  Shape out = input.shape;
+  if (out.size() == 4 && out[2] == kDynamic) out[2] = binding.past;
+  return out;
+}
+
 Status check_binding(const Signature& signature, const CacheBinding& binding) {
   const Feature* input = signature.input(binding.input);
   const Feature* output = signature.output(binding.output);
@@ -56,7 +62,13 @@ Status check_binding(const Signature& signature, const CacheBinding& binding) {
                             dtype_name(input->dtype), dtype_name(cache.dtype()));
   if (binding.kind == CacheBinding::Kind::kReplace) return check_shape(*input, cache.shape());
   const Shape& shape = cache.shape();
-  const Shape& taken = input->shape;
+  // Every step of every layer comes here: a fixed shape is not copied.
+  Shape open;
+  if (!is_static(input->shape)) {
+    open = taken_shape(*input, binding);
+    ANEMONE_RETURN_IF_ERROR(check_shape(*input, open));
+  }
+  const Shape& taken = open.empty() ? input->shape : open;
   const bool fits = shape.size() == 4 && taken.size() == 4 && is_static(taken) && shape[0] == 1 &&
                     taken[0] == 1 && shape[1] == taken[1] && shape[2] >= taken[2] &&
                     shape[3] == taken[3];
@@ -82,8 +94,10 @@ Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bin
   for (const CacheBinding& binding : bindings) {
     const Feature& input = *signature.input(binding.input);
     TensorView view = binding.cache->view();
-    if (binding.kind == CacheBinding::Kind::kAppend && view.shape != input.shape)
-      view = copies.emplace_back(input_positions(binding, input.shape)).view();
+    if (binding.kind == CacheBinding::Kind::kAppend) {
+      const Shape taken = taken_shape(input, binding);
+      if (view.shape != taken) view = copies.emplace_back(input_positions(binding, taken)).view();
+    }
     inputs.push_back({input.name, view});
   }
   ANEMONE_RETURN_IF_ERROR(run(inputs, *item.outputs));

@@ -28,7 +28,7 @@ struct CacheBinding {
     // T,
     // position + count <= P. The S positions are the first ones, and position <= S. A step whose
     // tokens attend to a `window` of at most S + 1 positions may have a larger position: then they
-    // are the last S positions before it.
+    // are the last S positions before it. Where the function leaves S open, `past` is S.
     kAppend,
   };
   // Names of the function's input and output, which are not among the inputs of the run; whether
@@ -42,7 +42,12 @@ struct CacheBinding {
   std::int64_t position = 0;  // kAppend
   std::int64_t count = 0;     // kAppend
   std::int64_t window = 0;    // kAppend; 0: none
+  std::int64_t past = 0;      // kAppend: S of a function that leaves it open
 };
+
+// What a function takes of a cache that is appended to: the shape of the input, whose positions are
+// those of the binding where they are open.
+Shape taken_shape(const Feature& input, const CacheBinding& binding);
 
 // kInvalidArgument where a binding does not fit the function: names, dtypes, shapes, positions.
 Status check_binding(const Signature& signature, const CacheBinding& binding);

@@ -65,8 +65,17 @@ const Tensor* find_output(const Outputs& outputs, std::string_view name) {
   return nullptr;
 }
 
-Shape mask_shape(const Feature& feature, const StepFacts& facts) {
+Shape greatest_shape(const Feature& feature) {
   Shape shape = feature.shape;
+  for (std::size_t i = 0; i < std::min(shape.size(), feature.size_ranges.size()); ++i)
+    if (shape[i] == kDynamic && feature.size_ranges[i].upper != SizeRange::kUnbounded)
+      shape[i] = feature.size_ranges[i].upper;
+  return shape;
+}
+
+Shape mask_shape(const Feature& feature, const MaskFact& mask, const StepFacts& facts) {
+  Shape shape =
+      mask.role == MaskFact::Role::kAttentionPastAndStep ? greatest_shape(feature) : feature.shape;
   std::ranges::replace(shape, kDynamic, facts.tokens);
   return shape;
 }
@@ -114,7 +123,7 @@ Status check_item(const Signature& signature, const BatchItem& item) {
     for (const MaskFact& mask : item.facts->masks) {
       ANEMONE_RETURN_IF_ERROR(add(mask.input, "mask"));
       const Feature& feature = *by_name.find(mask.input);
-      ANEMONE_RETURN_IF_ERROR(check_shape(feature, mask_shape(feature, *item.facts)));
+      ANEMONE_RETURN_IF_ERROR(check_shape(feature, mask_shape(feature, mask, *item.facts)));
     }
   for (const CacheBinding& binding : item.caches) {
     ANEMONE_RETURN_IF_ERROR(add(binding.input, "cache"));

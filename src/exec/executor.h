@@ -188,8 +188,13 @@ Status check_inputs(const Signature& signature, const Inputs& inputs);
 // stand for inputs that must not be among the tensors.
 Status check_item(const Signature& signature, const BatchItem& item);
 
-// The shape of a mask that is a fact instead of a tensor.
-Shape mask_shape(const Feature& feature, const StepFacts& facts);
+// The largest shape that a feature may have; dimensions without a limit stay kDynamic.
+Shape greatest_shape(const Feature& feature);
+
+// The shape of a mask that is a fact instead of a tensor. An open axis has the tokens of the step,
+// or, over a past of any length and the step, its greatest size: what is beyond the past that is
+// there is masked.
+Shape mask_shape(const Feature& feature, const MaskFact& mask, const StepFacts& facts);
 
 // One shape against one feature, as check_inputs does it.
 Status check_shape(const Feature& feature, const Shape& shape);

@@ -84,10 +84,8 @@ void LayerGraph::write_recurrent(const std::string& name, Value* updated) {
 CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens,
                                        std::int64_t window) {
   const Shape& shape = tokens->type.shape;
-  const std::int64_t positions =
-      artifact::past_positions(options_.form.past, options_.context, window);
-  Value* past =
-      builder_.input(name, ir::Type::tensor(options_.dtype, {1, shape[1], positions, shape[3]}));
+  Value* past = builder_.input(
+      name, ir::Type::tensor(options_.dtype, {1, shape[1], past_positions(window), shape[3]}));
   const std::string output = name + "_rows";
   Value* rows = tokens;
   // Keys and values may be the same tensor, which cannot be two outputs.
@@ -208,7 +206,7 @@ void LayerGraph::finish_packed_caches() {
 
 CachedRows LayerGraph::update_cache(const std::string& name, Value* tokens, std::int64_t window) {
   if (tokens == nullptr || config_.classifies()) return {tokens};
-  if (options_.form.has_read_only_caches())
+  if (options_.form.has_appended_caches())
     return cached_[name] = append_to_cache(name, tokens, window);
   if (options_.form.has_packed_caches()) return cached_[name] = write_to_packed(name, tokens);
   artifact::Cache cache;

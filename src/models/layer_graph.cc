@@ -97,16 +97,16 @@ Value* LayerGraph::rope_sin(const artifact::Rope& rope) {
 Value* LayerGraph::attention_mask(std::int64_t window) {
   std::string name =
       window == 0 ? "attention_mask" : fmt::format("attention_mask_window_{}", window);
-  const bool is_split = options_.form.has_read_only_caches() && !config_.classifies();
-  const bool is_dynamic = options_.tokens == kDynamic;
-  const std::int64_t columns =
-      is_split
-          ? artifact::past_positions(options_.form.past, options_.context, window) + options_.tokens
-          : options_.context;
+  const bool is_split = options_.form.has_appended_caches() && !config_.classifies();
+  std::int64_t columns = options_.context;
+  if (is_split) {
+    columns = past_positions(window);
+    if (columns != kDynamic) columns += options_.tokens;
+  }
   return port({.name = std::move(name),
                .role = is_split ? PortRole::kAttentionMaskPastAndStep : PortRole::kAttentionMask,
                .window = window},
-              {1, 1, options_.tokens, is_split && is_dynamic ? kDynamic : columns});
+              {1, 1, options_.tokens, columns});
 }
 
 Value* LayerGraph::cache_write_mask() {

@@ -60,6 +60,13 @@ class LayerGraph {
   std::int64_t rows_of(std::int64_t heads) const {
     return options_.tokens == kDynamic ? kDynamic : heads * options_.tokens;
   }
+  // The positions that a function takes of an appended cache whose layer has this window: kDynamic
+  // where caches grow.
+  std::int64_t past_positions(std::int64_t window) const {
+    return options_.form.has_growing_caches()
+               ? kDynamic
+               : artifact::past_positions(options_.form.past, options_.context, window);
+  }
   ir::Type tensor_type(Shape shape) const {
     return ir::Type::tensor(options_.dtype, std::move(shape));
   }
@@ -70,7 +77,7 @@ class LayerGraph {
   ir::Value* layer_embedding();  // [1, layers of the shard * layer_embedding_size, T, 1]
   ir::Value* rope_cos(const artifact::Rope& rope);  // [1, 1, T, rope_dim / 2]
   ir::Value* rope_sin(const artifact::Rope& rope);
-  // [1, 1, T, S]; where caches are read-only [1, 1, T, P + T] with P = artifact::past_positions().
+  // [1, 1, T, S]; where the host appends to caches [1, 1, T, P + T] with P = past_positions().
   ir::Value* attention_mask(std::int64_t window);
   ir::Value* cache_write_mask();  // [1, 1, S, T]
   ir::Value* cache_keep_mask();   // [1, 1, S, 1]: 1 where no token of this step is stored

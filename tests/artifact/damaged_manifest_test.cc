@@ -23,10 +23,10 @@ constexpr std::string_view kHash =
     "\"";
 
 const Damage kDamages[] = {
-    {"VersionOfTheFuture", "/format_version", "4", Code::kVersionMismatch,
-     "expected format_version 1 to 3, got 4"},
+    {"VersionOfTheFuture", "/format_version", "5", Code::kVersionMismatch,
+     "expected format_version 1 to 4, got 5"},
     {"VersionBeforeTheFirst", "/format_version", "0", Code::kVersionMismatch,
-     "expected format_version 1 to 3, got 0"},
+     "expected format_version 1 to 4, got 0"},
     {"VersionBeforeItsMembers", "/format_version", "1", Code::kCorrupt,
      "expected format_version 2 for what the manifest has, got 1"},
     {"VersionMissing", "/format_version", "", Code::kParseError,

@@ -193,6 +193,46 @@ TEST(ManifestOfPackedCaches, ComesBackAsItWas) {
   EXPECT_NE(refused("/shards/0/inputs/5/rope", "default").find("no rope"), std::string::npos);
 }
 
+// Version 4: an earlier reader would give the functions all positions of the caches.
+TEST(ManifestOfGrowingCaches, ComesBackAsItWas) {
+  Manifest manifest = sample_manifest();
+  manifest.form.cache = CacheForm::kGrowing;
+  std::erase_if(manifest.functions,
+                [](const Function& each) { return each.context != 0 || each.is_flexible; });
+  for (Shard& shard : manifest.shards)
+    for (Cache& cache : shard.caches) {
+      cache.output = cache.name + "_rows";
+      cache.is_appended = !cache.is_recurrent;
+    }
+  EXPECT_EQ(needed_format_version(manifest), 4);
+  const Json json = to_json(manifest);
+  EXPECT_EQ(json["form"]["cache"], "growing");
+  const auto read = manifest_from_json(json, "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(dump_json(to_json(*read)), dump_json(json));
+
+  const auto refused = [&](const char* at, const Json& value) {
+    Json damaged = json;
+    damaged[Json::json_pointer(at)] = value;
+    const auto result = manifest_from_json(damaged, "m");
+    return result.ok() ? std::string("accepted") : std::string(result.status().message());
+  };
+  EXPECT_EQ(refused("/format_version", 3),
+            "[m] expected format_version 4 for what the manifest has, got 3");
+  const std::string name = manifest.functions[0].name;
+  EXPECT_EQ(refused("/functions/0/flexible", true),
+            "[m] expected function \"" + name +
+                "\" to take a fixed number of tokens and the whole context, as caches grow, got "
+                "any number of tokens and a context of 256");
+  Json tier = json;
+  tier["functions"].push_back({{"name", "tier"}, {"tokens", 1}, {"context", 64}});
+  EXPECT_EQ(manifest_from_json(tier, "m").status().message(),
+            "[m] expected function \"tier\" to take a fixed number of tokens and the whole "
+            "context, as caches grow, got a fixed number of tokens and a context of 64");
+  EXPECT_NE(refused("/shards/0/caches/0/appended", false).find("to be appended to, as caches grow"),
+            std::string::npos);
+}
+
 TEST(ManifestOfHeads, MayHaveSeveralInAPackage) {
   Manifest manifest = sample_manifest();
   EXPECT_EQ(manifest.head_packages().size(), 2U);

@@ -49,7 +49,7 @@ std::map<std::string, std::int64_t> layers_of(const artifact::Manifest& manifest
 class DryRunCheck : public ::testing::TestWithParam<Checkpoint> {};
 
 TEST_P(DryRunCheck, FindsWhatTheWrittenPackagesHave) {
-  std::vector<CompileOptions> forms(4);
+  std::vector<CompileOptions> forms(5);
   forms[1].recipe = *parse_recipe("int4-block");
   forms[1].recipe.quant.threshold = 0;
   forms[1].tiers = {16};
@@ -58,6 +58,7 @@ TEST_P(DryRunCheck, FindsWhatTheWrittenPackagesHave) {
   forms[1].form.cache = artifact::CacheForm::kReadOnly;
   forms[3].form.cache = artifact::CacheForm::kSlice;
   forms[3].packages = ane::plan_of_shards("6KB");
+  forms[4].form.cache = artifact::CacheForm::kGrowing;
   if (has_experts(GetParam())) forms[2].form.experts = artifact::ExpertsForm::kPacks;
   for (CompileOptions options : forms) {
     SCOPED_TRACE(describe_options(options));

@@ -136,7 +136,7 @@ TEST_P(FastParity, EverySchemeOnEveryInstructionSet) {
 
 // Forms whose graphs differ: tiers, flexible widths, the other layout, fp32 with its own caches.
 TEST_P(FastParity, EveryForm) {
-  std::vector<CompileOptions> forms(7);
+  std::vector<CompileOptions> forms(8);
   forms[0].tiers = {16, 40};
   forms[1].range_dim = true;
   forms[2].form.layout = artifact::HiddenLayout::kTokensInWidth;
@@ -151,6 +151,7 @@ TEST_P(FastParity, EveryForm) {
   forms[5].form.layout = artifact::HiddenLayout::kTokensInWidth;
   forms[6].form.cache = artifact::CacheForm::kSlice;
   forms[6].precision = DType::kFp32;
+  forms[7].form.cache = artifact::CacheForm::kGrowing;
   for (CompileOptions& options : forms) {
     options.recipe.quant.scheme = quant::Scheme::kNone;
     options.context = 64;

@@ -180,7 +180,7 @@ TEST_P(Forms, ATiedFloatHeadHoldsTheEmbeddings) {
   EXPECT_EQ(plain.continuation.size(), kNewTokens);
 }
 
-TEST(FlexibleFunctions, AreRefusedWithReadOnlyAndPackedCaches) {
+TEST(FlexibleFunctions, AreRefusedWithAppendedAndPackedCaches) {
   for (const auto cache : {artifact::CacheForm::kReadOnly, artifact::CacheForm::kSlice}) {
     const TemporaryFolder folder;
     CompileOptions options;

@@ -88,7 +88,10 @@ TEST_P(CachesOfPackages, GoOnFromCopiesAndSnapshots) {
   CompileOptions exact_packed = exact;
   CompileOptions packed;
   exact_packed.form.cache = packed.form.cache = artifact::CacheForm::kSlice;
-  for (CompileOptions options : {exact, half, exact_packed, packed}) {
+  CompileOptions exact_growing = exact;
+  CompileOptions growing;
+  exact_growing.form.cache = growing.form.cache = artifact::CacheForm::kGrowing;
+  for (CompileOptions options : {exact, half, exact_packed, packed, exact_growing, growing}) {
     options.context = 40;
     options.prefill = 8;
     SCOPED_TRACE(std::string(dtype_name(options.precision)));

@@ -96,6 +96,14 @@ TEST_P(MaskFacts, OfReadOnlyAndPackedCaches) {
   }
 }
 
+TEST_P(MaskFacts, OfGrowingCaches) {
+  CompileOptions options;
+  options.context = 64;
+  options.prefill = 16;
+  options.form.cache = artifact::CacheForm::kGrowing;
+  expect_all_facts(options, true, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(, MaskFacts, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 

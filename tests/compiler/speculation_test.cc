@@ -141,12 +141,15 @@ TEST(SpeculationInForms, TextsOfThePocketModelAreTheSame) {
   flexible.range_dim = true;
   CompileOptions read_only = options_of("int8-channel");
   read_only.form.cache = artifact::CacheForm::kReadOnly;
+  CompileOptions growing = read_only;
+  growing.form.cache = artifact::CacheForm::kGrowing;
+  growing.tiers = {};
   CompileOptions sliced = options_of("int4-block");
   sliced.form.cache = artifact::CacheForm::kSlice;
   CompileOptions argmax = options_of("int8-channel");
   argmax.form.head = artifact::HeadForm::kArgmax;
   argmax.draft_width = 8;
-  for (const CompileOptions& options : {floats, flexible, read_only, sliced, argmax})
+  for (const CompileOptions& options : {floats, flexible, read_only, growing, sliced, argmax})
     expect_same_texts(*pocket, options, 8);
   // One run of a wider function takes all tokens there.
   expect_same_texts(*pocket, argmax, 4, "reference");

@@ -53,7 +53,7 @@ class SplitProducts : public ::testing::TestWithParam<Checkpoint> {
                                                  .form = ane::named_forms().front().form,
                                                  .is_slow_product = is_slow});
     EXPECT_TRUE(interface.ok()) << interface.status().message();
-    EXPECT_TRUE(describe_package("test", {}, 4, model).ok());
+    EXPECT_TRUE(describe_package("test", {.tokens = 4, .tails = {}, .pasts = {}}, model).ok());
     const auto written = mlpackage::write_package(model, path, {.registry = &ops::op_registry()});
     EXPECT_TRUE(written.ok()) << written.status().message();
     return static_cast<std::size_t>(

@@ -42,6 +42,7 @@ TEST_P(Targets, BeforeIos18GiveTheBitsOfIos18) {
   for (const Form& form : {Form{Opset::kIOS16, "none", CacheForm::kReadOnly},
                            Form{Opset::kIOS17, "none", CacheForm::kBlend, true},
                            Form{Opset::kIOS17, "int8-channel", CacheForm::kReadOnly},
+                           Form{Opset::kIOS16, "none", CacheForm::kGrowing},
                            Form{Opset::kIOS16, "lut6", CacheForm::kReadOnly},
                            Form{Opset::kIOS17, "none", CacheForm::kBlend, false, DType::kFp32}}) {
     SCOPED_TRACE(fmt::format("{} for {}", form.scheme, ir::opset_target(form.target)));
@@ -138,8 +139,8 @@ TEST(Target, SaysWhatNeedsIos18) {
   CompileOptions options = of_target(Opset::kIOS16, "none");
   options.form.cache = CacheForm::kSlice;
   EXPECT_EQ(refusal(options),
-            "[--kv-form] expected readonly or blend for ios16, got slice: slice updates need iOS "
-            "18");
+            "[--kv-form] expected readonly, growing or blend for ios16, got slice: slice updates "
+            "need iOS 18");
   options = of_target(Opset::kIOS16, "none");
   options.form.experts = artifact::ExpertsForm::kPacks;
   EXPECT_EQ(refusal(options),

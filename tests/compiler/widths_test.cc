@@ -176,6 +176,9 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   read_only.form.taps = artifact::TapsForm::kArithmetic;
   read_only.form.routing = artifact::RoutingForm::kArithmetic;
   read_only.form.logits = artifact::LogitsLayout::kLast;
+  CompileOptions growing = read_only;
+  growing.form.cache = artifact::CacheForm::kGrowing;
+  growing.tiers = {};
   CompileOptions sliced = options_of("int8-channel");
   sliced.form.cache = artifact::CacheForm::kSlice;
   CompileOptions sliced_floats = floats;
@@ -184,7 +187,7 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   CompileOptions sixteen = options_of("int8-block");
   sixteen.recipe.quant.block_size = 16;
   for (const CompileOptions& options :
-       {floats, flexible, flat, read_only, sliced, sliced_floats, sixteen})
+       {floats, flexible, flat, read_only, growing, sliced, sliced_floats, sixteen})
     expect_same_bits(*checkpoint, options, splits);
 }
 

@@ -140,6 +140,125 @@ struct KvCacheTest : ::testing::Test {
 
 using Floats = std::vector<float>;
 
+// Two growing caches of a context of 40, of which a function takes all or 20 positions.
+struct GrowingCache : KvCacheTest {
+  static constexpr std::int64_t kContext = 40;
+  KvCache make_growing() {
+    KvCache::Package package{.program = &program, .caches = {}};
+    const Shape shape = {1, kCacheHeads, kContext, kDim};
+    package.caches = {
+        {"k", "k_new", DType::kFp32, shape, Kind::kGrow, false, 0, kContext},
+        {"k_window", "k_window_new", DType::kFp32, shape, Kind::kGrow, false, 20, 20}};
+    auto made = KvCache::make({std::move(package)});
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return *std::move(made);
+  }
+
+  // Stores position + 1 at each of `count` positions from the end on.
+  static void add(KvCache& cache, std::int64_t count) {
+    const std::int64_t position = cache.length();
+    ASSERT_TRUE(cache.reserve(position + count).ok());
+    for (const exec::CacheBinding& binding : cache.bindings(0, position, count)) {
+      EXPECT_EQ(binding.kind, exec::CacheBinding::Kind::kAppend);
+      const std::int64_t room = binding.cache->shape()[2];
+      for (std::int64_t h = 0; h < kCacheHeads; ++h)
+        for (std::int64_t s = position; s < position + count; ++s)
+          for (std::int64_t d = 0; d < kDim; ++d)
+            binding.cache->mutable_view()
+                .as<float>()[static_cast<std::size_t>((h * room + s) * kDim + d)] =
+                static_cast<float>(s + 1);
+    }
+    cache.append(position, count);
+  }
+
+  // That the first positions of every head of every cache have what add() put there.
+  static void expect_stored(KvCache& cache) {
+    for (const exec::CacheBinding& binding : cache.bindings(0, cache.length(), 0)) {
+      const std::vector<float> all = to_floats(binding.cache->view());
+      const std::int64_t room = binding.cache->shape()[2];
+      for (std::int64_t h = 0; h < kCacheHeads; ++h)
+        for (std::int64_t s = 0; s < cache.length(); ++s)
+          EXPECT_EQ(all[static_cast<std::size_t>((h * room + s) * kDim)],
+                    static_cast<float>(s + 1));
+    }
+  }
+  // Positions that a step takes of each cache.
+  static std::vector<std::int64_t> taken(KvCache& cache) {
+    std::vector<std::int64_t> out;
+    for (const exec::CacheBinding& binding : cache.bindings(0, cache.length(), 0))
+      out.push_back(binding.past);
+    return out;
+  }
+};
+
+using Sizes = std::vector<std::int64_t>;
+
+TEST_F(GrowingCache, HasRoomForPowersOfTwoUpToTheContext) {
+  KvCache cache = make_growing();
+  add(cache, 1);
+  EXPECT_EQ(taken(cache), (Sizes{16, 16}));
+  EXPECT_EQ(cache.taken_positions(kContext), 16);
+  const std::byte* before = cache.bindings(0, 1, 1)[0].cache->view().data;
+  add(cache, 15);
+  EXPECT_EQ(taken(cache), (Sizes{16, 16}));
+  EXPECT_EQ(cache.bindings(0, 16, 0)[0].cache->view().data, before) << "nothing is copied";
+  add(cache, 1);
+  EXPECT_EQ(taken(cache), (Sizes{32, 20}));
+  EXPECT_EQ(cache.bindings(0, 17, 0)[0].cache->shape(), (Shape{1, kCacheHeads, 32, kDim}));
+  expect_stored(cache);
+  add(cache, 16);
+  EXPECT_EQ(taken(cache), (Sizes{40, 20}));
+  EXPECT_EQ(cache.bindings(0, 33, 0)[1].cache->shape(), (Shape{1, kCacheHeads, 40, kDim}));
+  add(cache, 7);
+  EXPECT_EQ(cache.length(), kContext);
+  EXPECT_EQ(cache.taken_positions(kContext), kContext);
+  expect_stored(cache);
+  EXPECT_EQ(cache.bytes(), 2 * kContext * kCacheHeads * kDim * sizeof(float));
+}
+
+// More bytes than there are addresses.
+TEST_F(GrowingCache, StaysAsItIsWhenThereIsNoMemoryForMore) {
+  constexpr std::int64_t kEndless = std::int64_t{1} << 44;
+  KvCache::Package package{.program = &program, .caches = {}};
+  const Shape shape = {1, kCacheHeads, kEndless, kDim};
+  package.caches = {{"k", "k_new", DType::kFp32, shape, Kind::kGrow, false, 0, kEndless}};
+  auto made = KvCache::make({std::move(package)});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  add(*made, 5);
+  const Status status = made->reserve(kEndless);
+  EXPECT_EQ(status.code(), Code::kOutOfMemory);
+  EXPECT_EQ(status.message(), "[k] not enough memory: the cache needs 422212465065984 bytes");
+  EXPECT_EQ(made->taken_positions(kEndless), 16);
+  expect_stored(*made);
+  add(*made, 12);
+  expect_stored(*made);
+}
+
+TEST_F(GrowingCache, IsCopiedAndCutAndCleared) {
+  KvCache from = make_growing();
+  add(from, 33);
+  KvCache to = make_growing();
+  ASSERT_TRUE(to.copy_prefix(from, 0).ok());
+  EXPECT_EQ(to.length(), 0);
+  ASSERT_TRUE(to.copy_prefix(from, 17).ok());
+  EXPECT_EQ(taken(to), (Sizes{32, 20}));
+  expect_stored(to);
+  // Into one that was longer, which keeps its room.
+  ASSERT_TRUE(from.copy_prefix(to, 3).ok());
+  EXPECT_EQ(from.length(), 3);
+  expect_stored(from);
+  add(from, 2);
+  expect_stored(from);
+  ASSERT_TRUE(to.truncate(5).ok());
+  add(to, 30);
+  expect_stored(to);
+  to.clear();
+  EXPECT_EQ(to.taken_positions(kContext), 0);
+  add(to, 2);
+  EXPECT_EQ(taken(to), (Sizes{16, 16}));
+  expect_stored(to);
+}
+
 TEST_F(KvCacheTest, BindsTensorsByTheirKind) {
   KvCache cache = make(false);
   const auto bindings = cache.bindings(0, 2, 3);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "exec/cache_binding.h"
+#include "exec/cpu/prepare.h"
 #include "tests/exec/fusion_fixture.h"
 #include "tests/support/resident_bytes.h"
 
@@ -23,7 +24,8 @@ struct BoundCaches : FusionFixture {
 
   enum class Form { kStates, kReplace, kAppend };
 
-  // One function: attention of T tokens over the first `context` of `all` positions.
+  // One function: attention of T tokens over the first `context` of `all` positions. With kAppend,
+  // kDynamic is a context of 1 to `all`.
   void add(const std::string& name, Form form, std::int64_t t, std::int64_t context,
            std::int64_t all) {
     Builder b = function(name);
@@ -33,7 +35,8 @@ struct BoundCaches : FusionFixture {
     const auto reshape = [&](Value* x, std::initializer_list<std::int64_t> shape) {
       return b.op("reshape", {{"x", x}, {"shape", dims(shape)}});
     };
-    const std::int64_t seen = form == Form::kAppend ? context + t : context;
+    const bool adds = form == Form::kAppend && context != kDynamic;
+    const std::int64_t seen = adds ? context + t : context;
     Value* q = b.input("q", half({1, kQueryHeads, t, kHeadDim}));
     Value* look = b.input("look", half({1, 1, t, seen}));
     Value* write = form == Form::kAppend ? nullptr : b.input("write", half({1, 1, context, t}));
@@ -97,6 +100,15 @@ struct BoundCaches : FusionFixture {
                        {"y", Literal::number(1, DType::kFp16)}},
                       "y");
     ASSERT_TRUE(b.finish(outputs).ok()) << b.status().message();
+    if (context != kDynamic) return;
+    Signature& signature = interface.signatures[name] = signature_of(*program->function(name));
+    for (Feature& input : signature.inputs) {
+      const std::int64_t beside = input.name == "look" ? t : 0;
+      if (is_static(input.shape)) continue;
+      for (const std::int64_t size : input.shape)
+        input.size_ranges.push_back(size == kDynamic ? SizeRange{1 + beside, all + beside}
+                                                     : SizeRange{size, size});
+    }
   }
 
   bool has_other_reader = false;  // of the rows before the step
@@ -182,9 +194,10 @@ struct BoundCaches : FusionFixture {
             form == Form::kAppend ? CacheBinding::Kind::kAppend : CacheBinding::Kind::kReplace;
         const std::string suffix = form == Form::kAppend ? "_new" : "_new_cache";
         if (form != Form::kStates)
-          bindings[end] = {
-              {"keys", "keys" + suffix, kind, &keys, step.position, step.count, step.window},
-              {"values", "values" + suffix, kind, &values, step.position, step.count, step.window}};
+          bindings[end] = {{"keys", "keys" + suffix, kind, &keys, step.position, step.count,
+                            step.window, step.context},
+                           {"values", "values" + suffix, kind, &values, step.position, step.count,
+                            step.window, step.context}};
         items.push_back(
             {&made[end].inputs, &outputs[end], states->get(), &made[end].facts, bindings[end]});
       }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
+#include "exec/cpu/cpu_program.h"
 #include "exec/profile.h"
 #include "tests/exec/cache_binding_fixture.h"
 #include "tests/support/sanitized.h"
@@ -108,6 +110,64 @@ TEST_F(BoundCaches, TheLastPositionsAreEnoughForAWindow) {
     const BatchItem item{&made.inputs, &outputs, nullptr, &made.facts, bindings};
     EXPECT_EQ(last->run_batch("decode", std::span(&item, 1)).code(), Code::kInvalidArgument);
   }
+}
+
+// A function that leaves the length of the past open takes as much of a cache as the caller says,
+// and gives what one for the whole context gives. The fast one has the same plan for all lengths.
+TEST_F(BoundCaches, APastOfAnyLengthIsAsGoodAsTheWholeContext) {
+  const auto steps = [](const std::vector<std::int64_t>& pasts) {
+    return std::vector<Step>{{"prefill", 4, pasts[0], 0, 4},    {"prefill", 4, pasts[1], 4, 3},
+                             {"decode", 1, pasts[2], 7, 1},     {"decode", 1, pasts[3], 8, 1, 3},
+                             {"prefill", 4, pasts[4], 9, 4, 5}, {"decode", 1, pasts[5], 13, 1}};
+  };
+  std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
+  for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
+  for (const auto& [isa, is_reference] : all) {
+    SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
+    const auto make_program = [&](std::int64_t context) {
+      program = std::make_shared<Program>();
+      interface = {};
+      add("prefill", Form::kAppend, 4, context, 24);
+      add("decode", Form::kAppend, 1, context, 24);
+    };
+    make_program(24);
+    const auto whole = load_as(isa, is_reference);
+    make_program(kDynamic);
+    const auto open = load_as(isa, is_reference);
+    ASSERT_TRUE(whole != nullptr && open != nullptr);
+    const Answer expected = go(Form::kAppend, *whole, steps(std::vector<std::int64_t>(6, 24)), 24);
+    ASSERT_EQ(expected.y.size(), 6U);
+    const auto* cpu = dynamic_cast<const CpuProgram*>(open.get());
+    ASSERT_NE(cpu, nullptr);
+    std::set<const ExecutionPlan*> plans;
+    for (const auto& pasts : {std::vector<std::int64_t>{1, 4, 8, 8, 16, 16}, {3, 5, 7, 9, 9, 24}}) {
+      expect_same(go(Form::kAppend, *open, steps(pasts), 24), expected);
+      plans.insert(cpu->plan("decode")->get());
+      if (is_reference)
+        expect_same(go(Form::kAppend, PlainProgram(open), steps(pasts), 24), expected);
+    }
+    EXPECT_EQ(plans.size(), 1U);
+  }
+}
+
+TEST_F(BoundCaches, APastThatIsOpenHasLimits) {
+  program = std::make_shared<Program>();
+  add("decode", Form::kAppend, 1, kDynamic, 24);
+  const auto loaded = load_as(kernels::simd::Isa::kPlain, false);
+  ASSERT_NE(loaded, nullptr);
+  Tensor cache(DType::kFp16, {1, kCacheHeads, 30, kHeadDim});
+  const auto check = [&](std::int64_t position, std::int64_t past) {
+    return check_binding(
+               *loaded->signature("decode"),
+               {"keys", "keys_new", CacheBinding::Kind::kAppend, &cache, position, 1, 0, past})
+        .message();
+  };
+  EXPECT_EQ(check(0, 1), "");
+  EXPECT_EQ(check(24, 24), "");
+  EXPECT_EQ(check(0, 0), "[keys] expected shape [1, 2, 1..24, 8], got [1, 2, 0, 8]");
+  EXPECT_EQ(check(0, 25), "[keys] expected shape [1, 2, 1..24, 8], got [1, 2, 25, 8]");
+  EXPECT_EQ(check(9, 8),
+            "[keys] expected rows that fit into 30 positions, got 1 rows from position 9");
 }
 
 // Tensors in the place of bindings, for a caller that keeps the caches itself.

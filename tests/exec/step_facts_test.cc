@@ -49,7 +49,22 @@ TEST_F(CheckFacts, StandInForAnInput) {
   const StepFacts facts{.position = 0, .count = 1, .tokens = 2, .masks = masks};
   EXPECT_EQ(message(facts), "");
   EXPECT_FALSE(check_inputs(signature, Inputs{}).ok());
-  EXPECT_EQ(mask_shape(signature.inputs[0], facts), (Shape{1, 1, 2, 8}));
+  EXPECT_EQ(mask_shape(signature.inputs[0], masks[0], facts), (Shape{1, 1, 2, 8}));
+}
+
+// A past of 1 to 24 positions and the 2 tokens of the step: a fact stands for the longest one. One
+// without a limit has no longest, so the check of shapes decides.
+TEST(MaskShape, OfAnOpenPastIsTheGreatest) {
+  Feature mask;
+  mask.shape = {1, 1, 2, kDynamic};
+  mask.size_ranges = {{1, 1}, {1, 1}, {2, 2}, {3, 26}};
+  const MaskFact fact{.input = "mask", .role = MaskFact::Role::kAttentionPastAndStep};
+  const StepFacts facts{.position = 5, .count = 2, .tokens = 2, .masks = {&fact, 1}};
+  EXPECT_EQ(mask_shape(mask, fact, facts), (Shape{1, 1, 2, 26}));
+  EXPECT_EQ(greatest_shape(mask), (Shape{1, 1, 2, 26}));
+  mask.size_ranges[3].upper = SizeRange::kUnbounded;
+  EXPECT_EQ(mask_shape(mask, fact, facts), (Shape{1, 1, 2, 2}));
+  EXPECT_EQ(greatest_shape(mask), (Shape{1, 1, 2, kDynamic}));
 }
 
 TEST_F(CheckFacts, AreOfInputsThatAreThereOnce) {

@@ -64,6 +64,7 @@ OPTIONS = {
     "packed_states": PACKED,
     "packed_states_and_a_tier": [*PACKED, "--context", "16,64", "--prefill", "8"],
     "states_and_a_tier": [*STATES, "--context", "16,64", "--prefill", "8"],
+    "growing_caches": ["--kv-form", "growing"],
     "argmax": ["--argmax"],
     # What a file of --form says.
     "products_apart": ["--form", {"fusing": "apart"}],
@@ -196,7 +197,7 @@ def test_packs_of_experts_load(anemone, checkpoint, tmp_path, form, precision):
 # Options that change the shapes of caches or the packages they are in. Caches of fp32 packages are inputs and outputs.
 IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_the_context", "one_tier",
            "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "states", "states_and_a_tier",
-           "packed_states_and_a_tier", "argmax", "all_at_once", "products_apart", "layer_norms"]
+           "packed_states_and_a_tier", "growing_caches", "argmax", "all_at_once", "products_apart", "layer_norms"]
 FORM_OPTIONS = ["one_tier", "states_and_a_tier", "packed_states_and_a_tier", "three_tiers", "range_dim", "range_dim_with_a_tier",
                 "tokens_in_width", "argmax", "all_at_once", "three_functions", "products_apart", "layer_norms"]
 
@@ -277,6 +278,32 @@ def test_coremltools_reads_the_weights_of_the_checkpoint(anemone, checkpoint, tm
             scale = np.repeat(scale, source.shape[1] // scale.shape[1], axis=1)
             allowed = scale * (0.5 + largest * 2**-10) + allowed
         assert np.all(np.abs(got - source) <= allowed), f"{name}: {np.abs(got - source).max()}"
+
+
+# Two layers of one kind, and layers of which some have a window, sinks or experts.
+@pytest.mark.parametrize("form,options", [("qwen2", ["--target", "ios16", "--quant", "int8-channel"]), ("gemma3", []),
+                                          ("lfm2", ["--precision", "fp32"]), ("gpt_oss", [])])
+def test_growing_caches_load(anemone, checkpoint, tmp_path, form, options):
+    folder, _ = checkpoint(form)
+    artifact, manifest = compile_model(anemone, folder, tmp_path, "--context", "16", "--prefill", "4",
+                                       "--kv-form", "growing", *options)
+    assert manifest["format_version"] == 4
+    for shard in manifest["shards"]:
+        spec, operations = check_package(artifact / shard["package"])
+        seen_operations.update(operations)
+        appended = {cache["name"] for cache in shard["caches"] if cache.get("appended")}
+        for function in spec.description.functions or [spec.description]:
+            for feature in function.input:
+                ranges = feature.type.multiArrayType.shapeRange.sizeRanges
+                open_axes = [(i, r.lowerBound, r.upperBound) for i, r in enumerate(ranges) if r.lowerBound != r.upperBound]
+                if feature.name in appended:
+                    assert open_axes[0][:2] == (2, 1) and open_axes[0][2] <= 16
+                elif "attention_mask" in feature.name:
+                    tokens = feature.type.multiArrayType.shape[2]
+                    assert open_axes[0][:2] == (3, tokens + 1) and open_axes[0][2] <= tokens + 16
+                else:
+                    assert not open_axes, feature.name
+    anemone("run", artifact, "--prompt-ids", "1 2 3 4 5", "--max-new", "3", "--greedy", "--ignore-eos", "--json")
 
 
 def leave_out_a_parameter(spec):

@@ -189,13 +189,14 @@ DType stored_type(const artifact::Manifest& manifest) {
   return manifest.precision == "fp16" ? DType::kFp16 : DType::kFp32;
 }
 
-// The plan for steps of `tokens` tokens.
+// The plan for steps of `tokens` tokens over caches of `context` positions.
 Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
                                 const artifact::Function& function, std::int64_t tokens,
-                                const Programs& shards, const Programs& heads) {
+                                std::int64_t context, const Programs& shards,
+                                const Programs& heads) {
   FunctionPlan plan;
   plan.function = &function;
-  plan.context = manifest.context_of(function);
+  plan.context = context;
   const artifact::Function& head_function = *manifest.head_function(function);
   plan.head_function = head_function.name;
   DType flowing = DType::kFp16;  // what leaves the package before
@@ -314,9 +315,13 @@ Status check_expert_packs(const artifact::Manifest& manifest, const artifact::Ex
 Result<FunctionPlan> plan_function(const artifact::Manifest& manifest,
                                    const artifact::Function& function, const Programs& shards,
                                    const Programs& heads) {
+  const std::int64_t context = manifest.context_of(function);
   if (function.is_flexible)
-    ANEMONE_RETURN_IF_ERROR(plan_width(manifest, function, 1, shards, heads).status());
-  return plan_width(manifest, function, function.tokens, shards, heads);
+    ANEMONE_RETURN_IF_ERROR(plan_width(manifest, function, 1, context, shards, heads).status());
+  if (manifest.form.has_growing_caches() && !manifest.classifies())
+    ANEMONE_RETURN_IF_ERROR(
+        plan_width(manifest, function, function.tokens, 1, shards, heads).status());
+  return plan_width(manifest, function, function.tokens, context, shards, heads);
 }
 
 }  // namespace anemone::engine

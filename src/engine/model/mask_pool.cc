@@ -11,6 +11,7 @@ namespace anemone::engine {
 DenseMask::DenseMask(const HostInput& input, std::int64_t tokens, std::int64_t context)
     : input_(input),
       tokens_(tokens),
+      context_(context),
       tensor_(input.dtype, host_input_shape(input, tokens, context)),
       columns_(tensor_.shape()[3]) {
   if (input.role == artifact::PortRole::kCacheWriteMask) return;
@@ -74,7 +75,7 @@ std::unique_ptr<DenseMask> MaskPool::take(const HostInput& input, std::int64_t t
   {
     const std::lock_guard lock(mutex_);
     for (auto it = idle_.rbegin(); it != idle_.rend(); ++it)
-      if ((*it)->is_for(input, tokens)) {
+      if ((*it)->is_for(input, tokens, context)) {
         std::unique_ptr<DenseMask> found = std::move(*it);
         idle_.erase(std::next(it).base());
         return found;

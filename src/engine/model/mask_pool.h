@@ -24,8 +24,8 @@ class DenseMask {
   void set(std::int64_t position, std::int64_t count);
   // Valid until the next set().
   TensorView view() const { return tensor_.view(); }
-  bool is_for(const HostInput& input, std::int64_t tokens) const {
-    return input_ == input && tokens_ == tokens;
+  bool is_for(const HostInput& input, std::int64_t tokens, std::int64_t context) const {
+    return input_ == input && tokens_ == tokens && context_ == context;
   }
   std::int64_t tokens() const { return tokens_; }
 
@@ -42,6 +42,7 @@ class DenseMask {
 
   const HostInput input_;
   const std::int64_t tokens_;
+  const std::int64_t context_;
   Tensor tensor_;
   const std::int64_t columns_;      // of a row
   std::vector<Shown> shown_;        // of an attention mask: by each row now

@@ -21,6 +21,7 @@ Result<Chunk> Bucket::fill(std::size_t index, std::span<const std::int32_t> ids,
                                                                      manifest.hidden_size, width_));
     chunks_.push_back(std::move(made));
   }
+  ANEMONE_RETURN_IF_ERROR(caches.reserve(position + static_cast<std::int64_t>(ids.size())));
   ChunkInputs& inputs = chunks_[index];
   ANEMONE_RETURN_IF_ERROR(model_->embed(ids, inputs.hidden.mutable_view()));
   ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *inputs.host_inputs));

@@ -33,8 +33,8 @@ class Bucket {
 
   // Fills the inputs of chunk `index` of a step: `ids` stand at `position` of a text of `length`
   // tokens. Chunks are filled in order; 1 <= ids.size() <= width(), each id checked before. The
-  // chunk is valid until the same index is filled again or the width changes. kIo when a file of
-  // embeddings was cut.
+  // chunk is valid until the same index is filled again or the width changes. The caches get room
+  // for them. kIo when a file of embeddings was cut; kOutOfMemory.
   Result<Chunk> fill(std::size_t index, std::span<const std::int32_t> ids, std::int64_t position,
                      std::int64_t length, KvCache& caches, StepOutputs& outputs);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/kv_cache.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -24,19 +26,37 @@ std::uint64_t bytes_of_position(const CacheLayout& layout) {
   return bytes_of(layout) / static_cast<std::uint64_t>(layout.shape[2]);
 }
 
-Kind kind_of(const artifact::Cache& cache) {
-  if (cache.is_appended) return Kind::kAppend;
+Kind kind_of(const artifact::Cache& cache, const artifact::Form& form) {
+  if (cache.is_appended) return form.has_growing_caches() ? Kind::kGrow : Kind::kAppend;
   return cache.output.empty() ? Kind::kState : Kind::kReplace;
 }
 
-CacheLayout layout_of(const artifact::Cache& cache) {
+CacheLayout layout_of(const artifact::Cache& cache, const artifact::Manifest& manifest) {
   return {.name = cache.name,
           .output = cache.output,
           .dtype = cache.dtype,
           .shape = cache.shape,
-          .kind = kind_of(cache),
+          .kind = kind_of(cache, manifest.form),
           .is_recurrent = cache.is_recurrent,
-          .window = cache.window};
+          .window = cache.window,
+          .most = artifact::past_positions(manifest.form.past, manifest.context, cache.window)};
+}
+
+Shape with_positions(const CacheLayout& layout, std::int64_t positions) {
+  Shape out = layout.shape;
+  out[2] = positions;
+  return out;
+}
+
+// An empty one. kOutOfMemory.
+Result<Tensor> make_tensor(const CacheLayout& layout, const Shape& shape) {
+  try {
+    return Tensor(layout.dtype, shape);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory(
+        "[{}] not enough memory: the cache needs {} bytes", layout.name,
+        dtype_bytes(layout.dtype, static_cast<std::uint64_t>(element_count(shape))));
+  }
 }
 
 }  // namespace
@@ -49,12 +69,11 @@ Result<KvCache> KvCache::make(std::vector<Package> packages) {
     for (CacheLayout& layout : package.caches) {
       out.is_recurrent_ = out.is_recurrent_ || layout.is_recurrent;
       ANEMONE_CHECK(layout.is_recurrent || layout.shape.size() == 4);
-      try {
-        held.tensors.push_back(layout.kind == Kind::kState ? Tensor()
-                                                           : Tensor(layout.dtype, layout.shape));
-      } catch (const std::bad_alloc&) {
-        return out_of_memory("[{}] not enough memory: the cache needs {} bytes", layout.name,
-                             bytes_of(layout));
+      Tensor& tensor = held.tensors.emplace_back();
+      if (layout.kind == Kind::kGrow) {
+        out.is_growing_ = true;
+      } else if (layout.kind != Kind::kState) {
+        ANEMONE_ASSIGN_OR_RETURN(tensor, make_tensor(layout, layout.shape));
       }
       held.layouts.push_back(std::move(layout));
     }
@@ -68,9 +87,39 @@ Result<KvCache> KvCache::make(const Model& model) {
   for (std::size_t s = 0; s < shards.size(); ++s) {
     Package& package = packages.emplace_back(Package{.program = &model.shard(s), .caches = {}});
     for (const artifact::Cache& cache : shards[s].caches)
-      package.caches.push_back(layout_of(cache));
+      package.caches.push_back(layout_of(cache, model.manifest()));
   }
   return make(std::move(packages));
+}
+
+Status KvCache::reserve(std::int64_t positions) {
+  if (!is_growing_ || positions <= room_) return {};
+  const auto least = static_cast<std::uint64_t>(std::max(positions, kLeastRoom));
+  const auto room = static_cast<std::int64_t>(std::bit_ceil(least));
+  // All of them are made before one changes.
+  std::vector<Tensor> grown;
+  for (const Held& held : packages_)
+    for (const CacheLayout& layout : held.layouts) {
+      if (layout.kind != Kind::kGrow) continue;
+      ANEMONE_CHECK(positions <= layout.shape[2]);
+      ANEMONE_ASSIGN_OR_RETURN(
+          grown.emplace_back(),
+          make_tensor(layout, with_positions(layout, std::min(room, layout.shape[2]))));
+    }
+  std::size_t next = 0;
+  for (Held& held : packages_)
+    for (std::size_t c = 0; c < held.layouts.size(); ++c) {
+      if (held.layouts[c].kind != Kind::kGrow) continue;
+      Tensor& tensor = grown[next++];
+      if (length_ > 0) exec::copy_positions(held.tensors[c].view(), length_, tensor.mutable_view());
+      held.tensors[c] = std::move(tensor);
+    }
+  room_ = room;
+  return {};
+}
+
+std::int64_t KvCache::taken_positions(std::int64_t context) const {
+  return is_growing_ ? std::min(room_, context) : context;
 }
 
 std::vector<exec::CacheBinding> KvCache::bindings(std::size_t package, std::int64_t position,
@@ -82,12 +131,13 @@ std::vector<exec::CacheBinding> KvCache::bindings(std::size_t package, std::int6
     if (layout.kind == Kind::kState) continue;
     out.push_back({.input = layout.name,
                    .output = layout.output,
-                   .kind = layout.kind == Kind::kAppend ? exec::CacheBinding::Kind::kAppend
-                                                        : exec::CacheBinding::Kind::kReplace,
+                   .kind = layout.kind == Kind::kReplace ? exec::CacheBinding::Kind::kReplace
+                                                         : exec::CacheBinding::Kind::kAppend,
                    .cache = &held.tensors[c],
                    .position = position,
                    .count = count,
-                   .window = layout.window});
+                   .window = layout.window,
+                   .past = taken_positions(layout.most)});
   }
   return out;
 }
@@ -123,11 +173,14 @@ Status KvCache::copy_prefix(KvCache& from, std::int64_t positions) {
     return unsupported("[cache] expected all {} tokens, which recurrent states stand for, got {}",
                        from.length_, positions);
   ANEMONE_CHECK(packages_.size() == from.packages_.size());
+  length_ = 0;  // nothing of it is to be kept
+  ANEMONE_RETURN_IF_ERROR(reserve(positions));
   length_ = positions;
   for (std::size_t p = 0; p < packages_.size(); ++p)
     for (std::size_t c = 0; c < packages_[p].layouts.size(); ++c) {
       const CacheLayout& layout = packages_[p].layouts[c];
       ANEMONE_CHECK(layout.shape == from.packages_[p].layouts[c].shape);
+      if (positions == 0 && !layout.is_recurrent) continue;
       Status inner;
       const Status status = edit(from.packages_[p], c, [&](const MutableTensorView& source) {
         inner = edit(packages_[p], c, [&](const MutableTensorView& target) {
@@ -183,12 +236,17 @@ void KvCache::clear() {
   for (Held& held : packages_) {
     held.states->reset();
     // All positions: a step that gives NaN may have put it anywhere.
-    for (Tensor& tensor : held.tensors)
-      if (!tensor.empty())
+    for (std::size_t c = 0; c < held.layouts.size(); ++c) {
+      Tensor& tensor = held.tensors[c];
+      if (held.layouts[c].kind == Kind::kGrow)
+        tensor = Tensor();
+      else if (!tensor.empty())
         zero_memory(tensor.mutable_view().data,
                     static_cast<std::size_t>(tensor.view().size_bytes()));
+    }
   }
   length_ = 0;
+  room_ = 0;
 }
 
 std::uint64_t KvCache::bytes() const {

@@ -25,6 +25,7 @@ struct CacheLayout {
     kState,    // in the StateStore, by name
     kReplace,  // a tensor that goes in as `name` and comes out as `output`
     kAppend,   // a tensor that goes in as `name`; `output` has the rows of the step
+    kGrow,     // kAppend, but a step takes as many positions as the tensor has now, and that grows
   };
   std::string name;
   std::string output;
@@ -32,8 +33,9 @@ struct CacheLayout {
   // [1, heads, positions, dim], or any shape of a recurrent state.
   Shape shape;
   Kind kind = Kind::kState;
-  bool is_recurrent = false;  // it stands for all tokens so far; never kAppend
-  std::int64_t window = 0;    // kAppend: exec::CacheBinding::window
+  bool is_recurrent = false;  // it stands for all tokens so far; kState or kReplace
+  std::int64_t window = 0;    // kAppend, kGrow: exec::CacheBinding::window
+  std::int64_t most = 0;      // kGrow: positions that a function takes, at most
 };
 
 class KvCache {
@@ -42,6 +44,12 @@ class KvCache {
     const exec::LoadedProgram* program = nullptr;
     std::vector<CacheLayout> caches;
   };
+
+  // Growing caches have room for a power of two of positions, this one at least, or for the whole
+  // context. A step takes all of them, so what prepares for each shape that it meets, as Core ML
+  // and the CPU engine do, meets few; and the positions lie as a run takes them, with no gap
+  // between the heads.
+  static constexpr std::int64_t kLeastRoom = 16;
 
   KvCache() = default;  // of no packages, to be assigned to
   // Empty ones. kOutOfMemory.
@@ -52,6 +60,13 @@ class KvCache {
   // Tokens that the caches stand for.
   std::int64_t length() const { return length_; }
   bool is_recurrent() const { return is_recurrent_; }
+
+  // Makes room for this many positions, at most the context, before the steps that store them. Only
+  // growing caches need it: it copies what they hold, once for each doubling. kOutOfMemory; then
+  // nothing has changed.
+  Status reserve(std::int64_t positions);
+  // How many positions a step takes of a cache of `context` positions.
+  std::int64_t taken_positions(std::int64_t context) const;
 
   // What a step of `count` tokens at `position` gives to the run of a package. The bindings are
   // valid as long as the caches.
@@ -81,7 +96,8 @@ class KvCache {
   // they are more than length().
   Status restore(const Snapshot& snapshot);
 
-  // Zero everywhere, as at the start, in a time that follows the memory that was written.
+  // Zero everywhere and without room, as at the start, in a time that follows the memory that was
+  // written.
   void clear();
   // Memory of the tokens that are there, and of the recurrent states.
   std::uint64_t bytes() const;
@@ -90,7 +106,7 @@ class KvCache {
   struct Held {
     std::unique_ptr<exec::StateStore> states;
     std::vector<CacheLayout> layouts;
-    std::vector<Tensor> tensors;  // one for each layout; empty for states
+    std::vector<Tensor> tensors;  // one for each layout; empty for states and without any room
   };
   using Edit = std::function<void(const MutableTensorView&)>;
 
@@ -99,7 +115,9 @@ class KvCache {
 
   std::vector<Held> packages_;
   bool is_recurrent_ = false;
+  bool is_growing_ = false;
   std::int64_t length_ = 0;
+  std::int64_t room_ = 0;  // of growing caches
 };
 
 }  // namespace anemone::engine

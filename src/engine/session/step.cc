@@ -30,7 +30,8 @@ class StepMasks {
       for (const HostInput& input : plan.host_inputs) {
         auto& mask = masks.emplace_back();
         if (!is_mask(input) || input.is_fact) continue;
-        mask = pool_.take(input, chunk.host_inputs->tokens(), plan.context);
+        mask = pool_.take(input, chunk.host_inputs->tokens(),
+                          chunk.caches->taken_positions(plan.context));
         mask->set(chunk.host_inputs->position(), chunk.host_inputs->count());
       }
     }

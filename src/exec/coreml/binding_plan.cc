@@ -55,6 +55,15 @@ Array past_of(const CacheBinding& binding, const Shape& taken) {
   return out;
 }
 
+// The shape of that; the positions are those of the binding where the feature leaves them open.
+Shape taken_of(const FeatureInfo& feature, const CacheBinding& binding) {
+  Shape out = feature.shape;
+  const bool is_open = feature.size_ranges.size() == 4 &&
+                       feature.size_ranges[2].lower != feature.size_ranges[2].upper;
+  if (is_open) out[2] = binding.past;
+  return out;
+}
+
 PlannedInput plan_input(const FeatureInfo& feature, Array source) {
   PlannedInput out{.feature = &feature, .owner = Owner::kCaller, .source = {}, .need = {}};
   out.need = need_of(feature, source.shape);
@@ -111,7 +120,7 @@ Result<BindingPlan> plan_bindings(const ModelInfo& info, const BatchItem& item) 
       out.inputs.push_back(plan_input(feature, array_of(tensor->tensor)));
     else if (const CacheBinding* binding = binding_of(feature.name, &CacheBinding::input))
       out.inputs.push_back(plan_input(feature, binding->kind == CacheBinding::Kind::kAppend
-                                                   ? past_of(*binding, feature.shape)
+                                                   ? past_of(*binding, taken_of(feature, *binding))
                                                    : array_of(binding->cache->view())));
   }
   for (const FeatureInfo& feature : info.outputs)

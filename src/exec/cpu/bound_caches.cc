@@ -21,8 +21,11 @@ bool fits(const PreparedFunction& function, const PreparedCache& cache,
     return false;
   if (cache.kind == CacheBinding::Kind::kReplace) return shape == cache.shape;
   const Shape& past = function.type(input.reg).shape;
-  return shape.size() == 4 && shape[0] == 1 && shape[1] == past[1] && shape[2] >= past[2] &&
-         shape[3] == past[3];
+  // Of a past of any length only what the step attends to is touched, which check_binding() and the
+  // facts hold within the cache.
+  const bool is_open = !is_static(input.feature->shape);
+  return shape.size() == 4 && shape[0] == 1 && shape[1] == past[1] &&
+         (is_open || shape[2] >= past[2]) && shape[3] == past[3];
 }
 
 const CacheBinding* binding_of(const PreparedFunction& function, const PreparedCache& cache,

@@ -24,19 +24,39 @@ Shape least_shape(const Feature& feature) {
   return out;
 }
 
-InputShapes shapes_of(const PreparedFunction& function, const BatchItem& item) {
+bool has_fact_about_past(const StepFacts* facts) {
+  return facts != nullptr && std::ranges::any_of(facts->masks, [](const MaskFact& mask) {
+           return mask.role == MaskFact::Role::kAttentionPastAndStep;
+         });
+}
+
+// What a function takes of a cache. On one that facts say everything about it works in place,
+// however long that is now: one plan serves all lengths, and has the greatest.
+Shape shape_of(const Feature& feature, const CacheBinding& binding, bool is_in_place) {
+  if (is_static(feature.shape)) return feature.shape;
+  if (binding.kind == CacheBinding::Kind::kReplace) return binding.cache->shape();
+  const Shape greatest = greatest_shape(feature);
+  return is_in_place && is_static(greatest) ? greatest : taken_shape(feature, binding);
+}
+
+// `appended`: the inputs that are caches to which the function can append in place, as indices.
+InputShapes shapes_of(const PreparedFunction& function, const std::vector<std::size_t>& appended,
+                      const BatchItem& item) {
   InputShapes out;
+  const bool has_facts = has_fact_about_past(item.facts);
   const NameIndex by_name(*item.inputs);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
     if (given != nullptr)
       out.push_back(given->tensor.shape);
-    else if (find_mask(item.facts, input.feature->name) != nullptr)
-      out.push_back(mask_shape(*input.feature, *item.facts));
+    else if (const MaskFact* mask = find_mask(item.facts, input.feature->name))
+      out.push_back(mask_shape(*input.feature, *mask, *item.facts));
     else if (const auto bound =
                  std::ranges::find(item.caches, input.feature->name, &CacheBinding::input);
              bound != item.caches.end())
-      out.push_back(is_static(input.feature->shape) ? input.feature->shape : bound->cache->shape());
+      out.push_back(
+          shape_of(*input.feature, *bound,
+                   has_facts && std::ranges::find(appended, out.size()) != appended.end()));
     else
       out.push_back(input.default_value->shape());
   }
@@ -115,13 +135,15 @@ FunctionPlans::FunctionPlans(PreparedFunction planned, SharedResources& shared)
 FunctionPlans::FunctionPlans(PreparedFunction open, PreparedFunction first, ConstantFolder& folder,
                              SharedResources& shared)
     : signature_(open.signature), open_(std::move(open)), folder_(&folder), shared_(shared) {
+  for (const PreparedCache& cache : first.caches)
+    if (cache.kind == CacheBinding::Kind::kAppend) appended_.push_back(cache.input);
   entries_.push_back({least_shapes(*open_),
                       std::make_shared<const ExecutionPlan>(std::move(first), shared.memory)});
 }
 
 Result<std::shared_ptr<const ExecutionPlan>> FunctionPlans::find(const BatchItem& item) {
   if (!open_) return entries_.front().plan;
-  InputShapes shapes = shapes_of(*open_, item);
+  InputShapes shapes = shapes_of(*open_, appended_, item);
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find(entries_, shapes, &Entry::shapes);
   if (known != entries_.end()) {

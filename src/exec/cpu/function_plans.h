@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plans of one function: one where its inputs have fixed shapes, else one for each set of
-// shapes that it was lately run with.
+// shapes that it was lately run with. Caches that it appends to in place count as one shape,
+// however long they are.
 #pragma once
 
 #include <anemone/status.h>
@@ -86,6 +87,7 @@ class FunctionPlans {
 
   const std::shared_ptr<const Signature> signature_;
   const std::optional<PreparedFunction> open_;
+  std::vector<std::size_t> appended_;  // inputs that `first` can append to in place
   ConstantFolder* const folder_ = nullptr;
   SharedResources& shared_;
   mutable std::mutex mutex_;    // guards entries_, which never change without `open_`

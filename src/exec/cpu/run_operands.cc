@@ -20,7 +20,7 @@ Status bind_mask(const PreparedInput& input, const MaskFact& fact, const StepFac
   if (input.mask != fact.role || (is_past && !has_bound_caches))
     return invalid_argument("[{}] expected a tensor, since the function takes no such fact",
                             fact.input);
-  view = {input.feature->dtype, mask_shape(*input.feature, facts), nullptr};
+  view = {input.feature->dtype, mask_shape(*input.feature, fact, facts), nullptr};
   const bool is_write = fact.role == MaskFact::Role::kWrite;
   const std::int64_t tokens = view.shape[is_write ? 3 : 2];
   const std::int64_t positions = view.shape[is_write ? 2 : 3] - (is_past ? tokens : 0);

@@ -193,20 +193,27 @@ Value* mix(LayerGraph& graph, Value* weights, const CachedRows& values, const st
   ir::Builder& b = graph.builder();
   if (values.step == nullptr)
     return b.op("matmul", {{"x", weights}, {"y", values.past}}, name + "_mixed");
-  const auto border = static_cast<std::int32_t>(values.past->type.shape[2]);
+  // Where the length of the past is open, the border is counted from the end.
+  const std::int64_t past = values.past->type.shape[2];
+  const auto border =
+      static_cast<std::int32_t>(past == kDynamic ? -values.step->type.shape[2] : past);
   const auto part = [&](bool is_step, const std::string& suffix) {
-    return b.op("slice_by_index",
-                {{"x", weights},
-                 {"begin", Literal::int32s({0, 0, 0, is_step ? border : 0})},
-                 {"end", Literal::int32s({0, 0, 0, border})},
-                 {"end_mask", Literal::bools({true, true, true, is_step})}},
-                name + suffix);
+    Value* columns = b.op("slice_by_index",
+                          {{"x", weights},
+                           {"begin", Literal::int32s({0, 0, 0, is_step ? border : 0})},
+                           {"end", Literal::int32s({0, 0, 0, border})},
+                           {"end_mask", Literal::bools({true, true, true, is_step})}},
+                          name + suffix);
+    // As coremltools infers it: the last element of an open axis is one, while the last few have an
+    // open size.
+    if (columns != nullptr && is_step && border == -1) columns->type.shape[3] = 1;
+    return columns;
   };
-  Value* past = b.op("matmul", {{"x", part(false, "_past_weights")}, {"y", values.past}},
-                     name + "_past_mixed");
-  Value* step = b.op("matmul", {{"x", part(true, "_step_weights")}, {"y", values.step}},
-                     name + "_step_mixed");
-  return graph.add(past, step, name + "_mixed");
+  Value* of_past = b.op("matmul", {{"x", part(false, "_past_weights")}, {"y", values.past}},
+                        name + "_past_mixed");
+  Value* of_step = b.op("matmul", {{"x", part(true, "_step_weights")}, {"y", values.step}},
+                        name + "_step_mixed");
+  return graph.add(of_past, of_step, name + "_mixed");
 }
 
 }  // namespace

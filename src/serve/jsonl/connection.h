@@ -56,8 +56,8 @@ class Connection {
 
   // Models and engine outlive the connection; another thread runs the engine's turns. A request
   // ends soon after `cancel` is set. `look` is called again and again while a model loads and while
-  // an answer is made; it may set `cancel`, for example when the client is gone. `send` is called on
-  // the thread of answer(). `budget` limits what is done for one request before the model runs:
+  // an answer is made; it may set `cancel`, for example when the client is gone. `send` is called
+  // on the thread of answer(). `budget` limits what is done for one request before the model runs:
   // JSON, chat template, tokenizer.
   Connection(ModelPool& models, engine::Engine& engine, engine::RequestDefaults defaults,
              const std::atomic<bool>& cancel, std::function<void()> look, Send send,

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/compiler.h"
@@ -26,13 +27,15 @@ constexpr std::size_t kSteps = 4;
 constexpr int kMatrices = 6 * 4 + 1;
 
 // Compiled once for all tests.
-const std::string& artifact_of(Scheme scheme) {
+using artifact::CacheForm;
+const std::string& artifact_of(Scheme scheme, CacheForm cache = CacheForm::kBlend) {
   static anemone::testing::TemporaryFolder folder;
-  static std::map<Scheme, std::string> artifacts;
-  std::string& path = artifacts[scheme];
+  static std::map<std::pair<Scheme, CacheForm>, std::string> artifacts;
+  std::string& path = artifacts[{scheme, cache}];
   if (!path.empty()) return path;
-  path = folder.file(std::to_string(static_cast<int>(scheme)));
+  path = folder.file(std::to_string(artifacts.size()));
   compiler::CompileOptions options;
+  options.form.cache = cache;
   options.recipe.quant.scheme = scheme;
   options.recipe.quant.threshold = 0;
   options.context = 64;
@@ -76,8 +79,9 @@ void expect_alike(std::span<const float> got, std::span<const float> expected) {
 
 struct PocketModel : ::testing::Test {
   // Answers a prompt with the executor, and with the CPU engine, whose tokens both read on.
-  KernelOffload::Counts expect_answers_of_the_cpu(Scheme scheme, TestDevice& test) {
-    const std::string& artifact = artifact_of(scheme);
+  KernelOffload::Counts expect_answers_of_the_cpu(Scheme scheme, TestDevice& test,
+                                                  CacheForm cache = CacheForm::kBlend) {
+    const std::string& artifact = artifact_of(scheme, cache);
     auto made = make_ane_executor(
         test.runtime, {.cpu = {.threads = 1},
                        .device = {.budget = &test.budget, .load_pause_ms = 0},
@@ -124,6 +128,15 @@ TEST_F(PocketModel, HasAllProductsOnTheChipWhateverFormTheWeightsHave) {
     EXPECT_EQ(fresh.runtime->live_models(), 0U);
     EXPECT_TRUE(notes.empty()) << notes[0];
   }
+}
+
+// The products do not depend on how much of a cache there is: the plans for its least and its
+// greatest length, one after the other, have the same kernels.
+TEST_F(PocketModel, HasTheSameKernelsForCachesThatGrow) {
+  const auto counts = expect_answers_of_the_cpu(Scheme::kNone, test, CacheForm::kGrowing);
+  EXPECT_EQ(counts.kernels, kMatrices);
+  EXPECT_EQ(counts.refused + counts.left + counts.failed, 0);
+  EXPECT_EQ(test.runtime->compiles(), kMatrices + 1);
 }
 
 TEST_F(PocketModel, ComputesOnTheCpuWhatIsTooMuchForAProcess) {
