@@ -17,26 +17,22 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kScratchSuffix = ".scratch";
 
-// "PREFIX<number>.scratch", and no name that somebody else would give.
-bool is_scratch(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix) || !name.ends_with(kScratchSuffix)) return false;
-  name.remove_prefix(prefix.size());
-  if (name.size() <= kScratchSuffix.size()) return false;
-  name.remove_suffix(kScratchSuffix.size());
-  return name.find_first_not_of("0123456789") == std::string_view::npos;
+// "NAME.<number>.scratch", and no name that somebody else would give. An empty name: any.
+bool is_scratch(std::string_view file, std::string_view name) {
+  if (!file.ends_with(kScratchSuffix)) return false;
+  file.remove_suffix(kScratchSuffix.size());
+  const std::size_t dot = file.rfind('.');
+  if (dot == file.npos || dot == 0 || dot + 1 == file.size()) return false;
+  if (!name.empty() && file.substr(0, dot) != name) return false;
+  return file.find_first_not_of("0123456789", dot + 1) == file.npos;
 }
 
-void remove_scratch_leftovers(const std::string& parent, const std::string& prefix) {
+std::vector<std::string> scratch_folders(const std::string& parent, std::string_view name) {
   std::error_code error;
   std::vector<std::string> found;
-  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (is_scratch(name, prefix)) found.push_back(it->path().string());
-  }
-  for (const std::string& path : found) {
-    const auto lock = FolderLock::take(path);
-    if (lock.ok()) fs::remove_all(path, error);
-  }
+  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error))
+    if (is_scratch(it->path().filename().string(), name)) found.push_back(it->path().string());
+  return found;
 }
 
 }  // namespace
@@ -44,7 +40,7 @@ void remove_scratch_leftovers(const std::string& parent, const std::string& pref
 Result<ScratchFolder> ScratchFolder::create(const std::string& parent, const std::string& name) {
   constexpr int kMaxNames = 1000;
   ANEMONE_RETURN_IF_ERROR(make_directories(parent));
-  remove_scratch_leftovers(parent, name + ".");
+  for (const std::string& left : scratch_folders(parent, name)) (void)discard(left);
   for (int i = 0; i < kMaxNames; ++i) {
     std::string path = fmt::format("{}/{}.{}{}", parent, name, i, kScratchSuffix);
     if (::mkdir(path.c_str(), 0700) != 0) {
@@ -66,6 +62,25 @@ Result<ScratchFolder> ScratchFolder::create_temporary(const std::string& name) {
     return io_error("[TMPDIR] expected a folder for temporary files, got none: {}",
                     error.message());
   return create(place.string(), name);
+}
+
+Status ScratchFolder::discard(const std::string& path) {
+  if (!is_scratch(fs::path(path).filename().string(), ""))
+    return invalid_argument("[{}] expected a folder NAME.<number>{}", path, kScratchSuffix);
+  const auto lock = FolderLock::take(path);
+  if (!lock.ok()) return lock.status().code() == Code::kNotFound ? Status() : lock.status();
+  std::error_code error;
+  fs::remove_all(path, error);
+  return error ? io_error("[{}] cannot remove: {}", path, error.message()) : Status();
+}
+
+std::uint64_t ScratchFolder::discard_all(const std::string& parent) {
+  std::uint64_t freed = 0;
+  for (const std::string& left : scratch_folders(parent, "")) {
+    const std::uint64_t bytes = folder_bytes(left);
+    if (discard(left).ok()) freed += bytes;
+  }
+  return freed;
 }
 
 ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,11 @@ class ScratchFolder {
   // A new folder in the system's folder for temporary files. kIo where there is none, as of a
   // TMPDIR that is no folder.
   static Result<ScratchFolder> create_temporary(const std::string& name);
+  // Deletes one that a process left. Ok where there is none; kBusy while its process is there;
+  // kInvalidArgument for another name than those that create() gives.
+  static Status discard(const std::string& path);
+  // Deletes all that were left in a folder, whatever their names; how many bytes are free now.
+  static std::uint64_t discard_all(const std::string& parent);
   ScratchFolder(ScratchFolder&& other) noexcept;
   ScratchFolder& operator=(ScratchFolder&&) = delete;
   ~ScratchFolder();

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/progress.h"
+#include "base/scratch_folder.h"
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/model_cache.h"
@@ -135,12 +136,19 @@ Status print_freed(bool is_json, std::uint64_t bytes) {
   return print_out(fmt::format("{} are free again\n", format_bytes(bytes)));
 }
 
+// What processes that were killed left of their temporary folders, as verify has one.
+Result<std::uint64_t> discard_scratch() {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string folder, make_cache_folder());
+  return ScratchFolder::discard_all(folder);
+}
+
 Status run_clear(bool is_json) {
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.clear());
   ANEMONE_ASSIGN_OR_RETURN(const std::string folder, coreml_cache_folder());
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t compiled, exec::coreml::clear_compiled(folder));
-  return print_freed(is_json, bytes + compiled);
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t scratch, discard_scratch());
+  return print_freed(is_json, bytes + compiled + scratch);
 }
 
 Status run_remove(const std::vector<std::string>& names, bool is_json) {
@@ -184,7 +192,8 @@ Status run_prune(const std::string& max_size, bool is_json) {
   // After it: what was compiled of a model that went is stale now.
   ANEMONE_ASSIGN_OR_RETURN(const auto compiled, compiled_rows());
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t more, remove_compiled_rows(compiled, is_stale));
-  return print_freed(is_json, bytes + more);
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t scratch, discard_scratch());
+  return print_freed(is_json, bytes + more + scratch);
 }
 
 }  // namespace

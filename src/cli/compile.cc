@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/progress.h"
+#include "cli/cleanup.h"
 #include "cli/command.h"
 #include "cli/compile_report.h"
 #include "cli/interrupt.h"
@@ -214,6 +215,10 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   // A snapshot of the hub's cache is called by its commit.
   if (found.name != last_name(model)) compile_options.name = found.name;
   ProgressReport bar("compiling", Progress::Unit::kBytes);
+  // --resume keeps what is finished, also after an interrupt.
+  std::optional<Cleanup> cleanup;
+  if (!options.is_resumed && !options.is_dry_run)
+    cleanup.emplace(Cleanup::Kind::kOutput, options.output);
   auto report = compiler::compile(model, options.output, compile_options, std::ref(bar));
   bar.clear();
   if (!report.ok() && report.status().code() == Code::kCancelled)

@@ -9,16 +9,17 @@
 #include <unistd.h>
 
 #include "base/progress.h"
+#include "cli/cleanup.h"
 
 namespace anemone::cli {
 namespace {
 
-constexpr int kInterruptedExitCode = 130;  // 128 + SIGINT, as shells have it
 // Enough for what ends between two steps, and less than what a person notices as a wait.
 constexpr suseconds_t kGraceMicroseconds = 200'000;
 
 std::atomic<bool> flag = false;
 std::atomic<bool> has_signal = false;
+std::atomic<int> last_signal = SIGINT;
 std::atomic<InterruptMode> current_mode = InterruptMode::kEndsProcess;
 std::atomic<bool> has_terminal = false;
 termios terminal;
@@ -35,25 +36,28 @@ static_assert(std::atomic<InterruptMode>::is_always_lock_free, "a signal handler
   else if (::isatty(STDERR_FILENO) == 1)
     text = "\nanemone: interrupted\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-  ::signal(SIGINT, SIG_DFL);
+  start_cleanup();
+  const int number = last_signal;
+  ::signal(number, SIG_DFL);
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  ::kill(::getpid(), SIGINT);
+  sigaddset(&signals, number);
+  ::kill(::getpid(), number);
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  ::_exit(kInterruptedExitCode);
+  ::_exit(128 + number);  // as shells have it
 }
 
 extern "C" void on_grace_over(int /*signal*/) {
   end_by_signal();
 }
 
-extern "C" void on_interrupt(int /*signal*/) {
+extern "C" void on_interrupt(int signal) {
   const int saved = errno;
+  last_signal = signal;
   const bool is_second = has_signal.exchange(true);
   flag = true;
   if (is_second) end_by_signal();
-  if (current_mode == InterruptMode::kEndsProcess) {
+  if (current_mode == InterruptMode::kEndsProcess || signal != SIGINT) {
     const itimerval grace = {.it_interval = {},
                              .it_value = {.tv_sec = 0, .tv_usec = kGraceMicroseconds}};
     ::setitimer(ITIMER_REAL, &grace, nullptr);
@@ -76,6 +80,12 @@ void catch_interrupts(InterruptMode mode) {
   current_mode = mode;
   handle(SIGALRM, on_grace_over);
   handle(SIGINT, on_interrupt);
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    // nohup ignores SIGHUP, and means it.
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      handle(signal, on_interrupt);
+  }
 }
 
 std::atomic<bool>& interrupt_flag() {

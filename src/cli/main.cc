@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/version.h"
+#include "cli/cleanup.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
@@ -196,6 +197,7 @@ int main(int argc, char** argv) {
   using anemone::Code;
   using anemone::Status;
   try {
+    if (const auto code = anemone::cli::run_cleanup(argc, argv)) return *code;
     anemone::cli::allow_many_files();
     return anemone::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -295,6 +295,10 @@ Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
     }
     auto lock = entry.lock();
     if (lock.ok()) {
+      ANEMONE_INFO(
+          "checks or compiles the entry {} of the cache for {}: {} tokens of context, 0 for the "
+          "default",
+          entry.artifact(), model, request.context);
       ANEMONE_RETURN_IF_ERROR(entry.check_or_make(model, content.files, request));
       if (lock->share().ok()) return FoundArtifact{entry.artifact(), std::move(*lock)};
       continue;  // somebody cleared the cache at this moment

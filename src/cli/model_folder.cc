@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/model_folder.h"
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <system_error>
 
 #include "artifact/manifest.h"
 #include "artifact/ownership.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/progress.h"
 #include "checkpoint/gguf/gguf_file.h"
@@ -76,10 +79,17 @@ Result<std::shared_ptr<const engine::Model>> load_model(const std::string& named
                                                         engine::ModelLoadOptions options,
                                                         std::string_view what) {
   ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found, artifact_folder(named, request));
-  if (what.empty()) return engine::Model::load(found.folder, executor, options);
-  ProgressReport bar(std::string(what), Progress::Unit::kItems);
-  options.on_progress = std::ref(bar);
-  return engine::Model::load(found.folder, executor, options);
+  ANEMONE_INFO("loads {}{}", found.folder, found.held ? ", from the cache of models" : "");
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<ProgressReport> bar;
+  if (!what.empty())
+    options.on_progress = std::ref(bar.emplace(std::string(what), Progress::Unit::kItems));
+  ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(found.folder, executor, options));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  ANEMONE_INFO("loaded {} in {:.3f} s: {} packages of layers, {} heads, a context of {} tokens",
+               model->manifest().name, seconds.count(), model->manifest().shards.size(),
+               model->manifest().heads.size(), model->context());
+  return model;
 }
 
 }  // namespace anemone::cli

@@ -150,6 +150,8 @@ Status run_serve(ServeOptions options, const Context& context) {
     if (!options.tls_certificate.empty()) {
       ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,
                                serve::TlsContext::load(options.tls_certificate, options.tls_key));
+      if (const std::string warning = options.server.http.tls->warning(); !warning.empty())
+        fmt::print(stderr, "anemone: [--tls-cert] {}\n", warning);
     }
     ANEMONE_ASSIGN_OR_RETURN(options.server.pooling, engine::parse_pooling(options.pooling));
   }

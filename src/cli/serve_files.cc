@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 #include <unordered_map>
 #include <utility>
@@ -111,22 +112,29 @@ Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
   if (!text.ok() || (!text->empty() && !is_address_line(*text)))
     return io_error(
         "[{}] is not overwritten: it holds something other than the address of a server", path);
+  // Where the file system has no locks, the file counts as left.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return io_error("[{}] expected an unused file, got that of a server that runs", path);
   if (!std::filesystem::remove(path, error) && error)
     return io_error("[{}] cannot remove: {}", path, error.message());
   return ReadyFile(path);
 }
 
 ReadyFile::ReadyFile(ReadyFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), text_(std::exchange(other.text_, {})) {}
+    : path_(std::exchange(other.path_, {})),
+      text_(std::exchange(other.text_, {})),
+      file_(std::move(other.file_)) {}
 
 Status ReadyFile::write(const std::string& url) {
   if (path_.empty()) return {};
   // A file that appeared since prepare() is somebody else's, so this is no rename over it. A reader
   // that waits until the file has a size finds the whole line, since it is one write.
-  const Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.is_open() && errno == EEXIST)
     return io_error("[{}] a file appeared at this path after the server started", path_);
   if (!file.is_open()) return errno_error(path_, "create");
+  (void)::flock(file.get(), LOCK_EX | LOCK_NB);
   const std::string text = url + "\n";
   const ssize_t count = ::write(file.get(), text.data(), text.size());
   if (count != static_cast<ssize_t>(text.size())) {
@@ -136,6 +144,7 @@ Status ReadyFile::write(const std::string& url) {
     return status;
   }
   text_ = text;
+  file_ = std::move(file);
   return {};
 }
 
@@ -145,6 +154,7 @@ void ReadyFile::remove() {
   std::error_code ignored;
   if (text.ok() && *text == text_) std::filesystem::remove(path_, ignored);
   text_.clear();
+  file_.close();
 }
 
 }  // namespace anemone::cli

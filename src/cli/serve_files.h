@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "serve/openai/key_limits.h"
 
 namespace anemone::cli {
@@ -26,13 +27,13 @@ struct ApiKeySource {
 // two kinds of limits. Messages name lines by their number and show nothing of them.
 Result<std::vector<serve::openai::ApiKey>> read_api_keys(const ApiKeySource& source);
 
-// The file that holds the address of a server for as long as it runs. No other file is replaced or
-// removed. Single-thread.
+// The file that holds the address of a server for as long as it runs, and is locked (flock) while
+// it does. No other file is replaced or removed. Single-thread.
 class ReadyFile {
  public:
   // Removes a ready file that another server left, or an empty file: a client would take it for the
-  // ready file of this server, which is still loading. kIo when the path holds anything else, or
-  // its folder is missing. An empty path stands for no file.
+  // ready file of this server, which is still loading. kIo when the path holds anything else or
+  // the file of a server that runs, or its folder is missing. An empty path stands for no file.
   static Result<ReadyFile> prepare(const std::string& path);
   ReadyFile(ReadyFile&& other) noexcept;
   ReadyFile& operator=(ReadyFile&&) = delete;
@@ -47,6 +48,7 @@ class ReadyFile {
   explicit ReadyFile(std::string path) : path_(std::move(path)) {}
   std::string path_;
   std::string text_;  // what was written
+  Descriptor file_;   // holds the lock
 };
 
 }  // namespace anemone::cli

@@ -39,7 +39,13 @@ Result<int> catch_stop_signals() {
   action.sa_handler = on_stop_signal;
   // Unqualified: macOS has it as a macro.
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    const bool is_ignored =
+        ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+    // nohup ignores SIGHUP, and means it.
+    if (signal != SIGHUP || !is_ignored) ::sigaction(signal, &action, nullptr);
+  }
   return ends[0];
 }
 

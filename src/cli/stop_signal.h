@@ -9,9 +9,9 @@
 
 namespace anemone::cli {
 
-// SIGINT and SIGTERM as a request to stop in order: the descriptor becomes readable with the first
-// one and stays so. A second one ends the process at once, with code 128 and its number. kIo when
-// the process has no descriptor left. Call once.
+// SIGINT, SIGTERM and, where it is not ignored, SIGHUP as a request to stop in order: the
+// descriptor becomes readable with the first one and stays so. A second one ends the process at
+// once, with code 128 and its number. kIo when the process has no descriptor left. Call once.
 Result<int> catch_stop_signals();
 
 // Ends the process, with the code of kCancelled, when it still runs this long after the first

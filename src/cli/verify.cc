@@ -21,6 +21,7 @@
 #include "base/progress.h"
 #include "base/scratch_folder.h"
 #include "base/version.h"
+#include "cli/cleanup.h"
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/interrupt.h"
@@ -137,6 +138,7 @@ Result<artifact::Agreement> measure(const VerifyFlags& flags, const Subject& sub
   ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
   // The folder is never committed, so it goes when this function ends.
   ANEMONE_ASSIGN_OR_RETURN(const auto scratch, ScratchFolder::create(cache, "verify"));
+  const Cleanup cleanup(Cleanup::Kind::kScratch, scratch.path());
   const std::string folder = scratch.path() + "/reference";
   {
     ProgressReport bar("compiling the reference", Progress::Unit::kBytes);

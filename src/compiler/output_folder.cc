@@ -182,4 +182,11 @@ Status OutputFolder::commit() {
   return {};
 }
 
+Status discard_unfinished(const std::string& path) {
+  std::string clean = path;
+  while (clean.size() > 1 && clean.ends_with('/')) clean.pop_back();
+  if (!is_there(clean + ".partial")) return {};
+  return OutputFolder::create(clean, /*keep=*/false).status();
+}
+
 }  // namespace anemone::compiler

@@ -53,4 +53,8 @@ class OutputFolder {
   bool keep_ = false;
 };
 
+// Removes what an unfinished run left beside an output folder (NAME.partial), which is then as it
+// was before that run. Ok where nothing was left; the errors are those of OutputFolder::create().
+Status discard_unfinished(const std::string& path);
+
 }  // namespace anemone::compiler

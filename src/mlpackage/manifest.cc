@@ -101,8 +101,12 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view subject)
 }
 
 std::string format_manifest(const Manifest& manifest) {
+  // By their identifiers, as Apple's own library writes them: coremltools rewrites the file of each
+  // package that it opens, and the same bytes keep their hash in the artifact's manifest.
+  std::vector<ManifestItem> items = manifest.items;
+  std::ranges::sort(items, {}, &ManifestItem::identifier);
   Json entries = Json::object();
-  for (const ManifestItem& item : manifest.items)
+  for (const ManifestItem& item : items)
     entries[item.identifier] = {{"author", item.author},
                                 {"description", item.description},
                                 {"name", item.name},

@@ -60,5 +60,20 @@ TEST(ScratchFolder, LeftoversGoAndOthersStay) {
     EXPECT_TRUE(fs::exists(parent.path() + "/" + name)) << name;
 }
 
+TEST(ScratchFolder, WhatProcessesLeftIsDiscarded) {
+  const testing::TemporaryFolder parent;
+  const auto used = ScratchFolder::create(parent.path(), "used");
+  ASSERT_TRUE(used.ok());
+  const std::string left = parent.path() + "/left.3.scratch";
+  ASSERT_TRUE(make_directories(left + "/deep").ok());
+  ASSERT_TRUE(write_file(left + "/deep/file", std::string(1000, 'x')).ok());
+  EXPECT_EQ(ScratchFolder::discard(used->path()).code(), Code::kBusy);
+  EXPECT_EQ(ScratchFolder::discard(parent.path() + "/dear").code(), Code::kInvalidArgument);
+  EXPECT_TRUE(ScratchFolder::discard(parent.path() + "/none.1.scratch").ok());
+  EXPECT_GE(ScratchFolder::discard_all(parent.path()), 1000U);
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(used->path()));
+}
+
 }  // namespace
 }  // namespace anemone

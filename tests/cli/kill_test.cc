@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anemone compile` is killed at many moments; --resume then gives the bytes of a run that was not.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
@@ -127,6 +128,36 @@ TEST(Kill, WhileAnArtifactIsReplacedNeitherIsLost) {
     EXPECT_TRUE(files_in(output) == new_files);
     EXPECT_FALSE(fs::exists(output + ".partial"));
   }
+}
+
+// Whatever the process is in the middle of: what it does not remove itself goes right after it.
+TEST(Kill, AnInterruptedCompileLeavesNothing) {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("artifact");
+  const std::string model = source_path("models/pocket/checkpoint");
+  int left_work = 0;
+  for (int moment = 0; moment < 12; ++moment) {
+    const int signal = std::array{SIGINT, SIGTERM, SIGHUP}[static_cast<std::size_t>(moment % 3)];
+    SCOPED_TRACE(fmt::format("signal {} at moment {}", signal, moment));
+    const pid_t pid = start({"compile", model, "-o", output});
+    ASSERT_GT(pid, 0);
+    while (!fs::exists(output + ".partial") && !fs::exists(output))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 * moment));
+    ::kill(pid, signal);
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    if (WIFSIGNALED(status)) {
+      EXPECT_EQ(WTERMSIG(status), signal);
+      ++left_work;
+    }
+    const auto end = Clock::now() + std::chrono::minutes(1);
+    while (fs::exists(output + ".partial") && Clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(fs::exists(output + ".partial"));
+    fs::remove_all(output);
+  }
+  EXPECT_GT(left_work, 3);
 }
 
 TEST(Kill, CompilesThatRaceForANameDoNotMix) {

@@ -272,6 +272,21 @@ TEST_F(ServeCommand, LeavesAReadyFileAloneThatIsNoReadyFile) {
   }
 }
 
+TEST(ReadyFile, IsThatOfOneServer) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.file("ready");
+  {
+    auto ready = ReadyFile::prepare(path);
+    ASSERT_TRUE(ready.ok());
+    ASSERT_TRUE(ready->write("http://127.0.0.1:1").ok());
+    const auto second = ReadyFile::prepare(path);
+    EXPECT_EQ(second.status().code(), Code::kIo);
+    EXPECT_NE(second.status().message().find("a server that runs"), std::string::npos);
+    EXPECT_EQ(contents(path), "http://127.0.0.1:1\n");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST(ReadyFile, ReplacesNothingThatCameMeanwhile) {
   const anemone::testing::TemporaryFolder folder;
   const std::string path = folder.file("ready");

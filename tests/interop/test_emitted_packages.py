@@ -306,6 +306,15 @@ def test_growing_caches_load(anemone, checkpoint, tmp_path, form, options):
     anemone("run", artifact, "--prompt-ids", "1 2 3 4 5", "--max-new", "3", "--greedy", "--ignore-eos", "--json")
 
 
+def test_coremltools_leaves_a_package_as_it_is(anemone, checkpoint, tmp_path):
+    # It rewrites the manifest of each package that it opens.
+    folder, _ = checkpoint("qwen2")
+    artifact, manifest = compile_model(anemone, folder, tmp_path)
+    for shard in manifest["shards"]:
+        ct.models.MLModel(str(artifact / shard["package"]), skip_model_load=True)
+    anemone("inspect", artifact)
+
+
 def leave_out_a_parameter(spec):
     function = spec.mlProgram.functions["decode"]
     conv = next(op for op in function.block_specializations["CoreML8"].operations if op.type == "conv")

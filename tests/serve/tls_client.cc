@@ -24,13 +24,14 @@ std::string take_text(BIO* bio) {
 
 }  // namespace
 
-CertifiedKey make_certified_key() {
+CertifiedKey make_certified_key(int days) {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
   X509* const certificate = X509_new();
   X509_set_version(certificate, 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), 24 * 3600);
+  constexpr long kDay = 24L * 3600;
+  X509_gmtime_adj(X509_getm_notBefore(certificate), -100 * kDay);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), days * kDay + 60);
   X509_set_pubkey(certificate, key);
   X509_NAME* const name = X509_get_subject_name(certificate);
   X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,

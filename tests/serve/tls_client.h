@@ -17,8 +17,9 @@ struct CertifiedKey {
   std::string locked_key;  // the same one, behind a passphrase
 };
 
-// A new key on the curve P-256, with a certificate for localhost that it has signed itself.
-CertifiedKey make_certified_key();
+// A new key on the curve P-256, with a certificate for localhost that it has signed itself and that
+// ends in this many days.
+CertifiedKey make_certified_key(int days = 100);
 
 // Checks that the server has this certificate. Without a connection when the handshake fails.
 class TlsClient : public HttpClient {

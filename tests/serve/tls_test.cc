@@ -179,6 +179,19 @@ TEST_F(TlsTest, StopsInTheMiddleOfHandshakes) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
 }
 
+TEST_F(TlsTest, WarnsOfACertificateThatEndsSoon) {
+  for (const auto& [days, expected] : std::initializer_list<std::pair<int, const char*>>{
+           {15, ""}, {13, "the certificate ends on "}, {-2, "the certificate ended on "}}) {
+    const testing::CertifiedKey made = testing::make_certified_key(days);
+    write("soon", made.certificate);
+    write("soon_key", made.key);
+    const auto context = load("soon", "soon_key");
+    ASSERT_TRUE(context.ok()) << context.status().message();
+    EXPECT_TRUE((*context)->warning().starts_with(expected)) << (*context)->warning();
+    EXPECT_EQ((*context)->warning().empty(), *expected == 0) << days;
+  }
+}
+
 TEST_F(TlsTest, SaysWhatIsWrongWithItsFiles) {
   write("empty", "");
   write("text", "dear diary\n");

@@ -121,6 +121,23 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const std::string& ce
   return out;
 }
 
+std::string TlsContext::warning() const {
+  constexpr int kSoonDays = 14;
+  const X509* const certificate = SSL_CTX_get0_certificate(context_);
+  if (certificate == nullptr) return "";
+  const ASN1_TIME* const end = X509_get0_notAfter(certificate);
+  int days = 0, seconds = 0;
+  // From now to the end; both numbers have its sign.
+  if (ASN1_TIME_diff(&days, &seconds, nullptr, end) != 1 || days >= kSoonDays) return "";
+  const BioPointer text(BIO_new(BIO_s_mem()));
+  if (text == nullptr || ASN1_TIME_print(text.get(), end) != 1) return "";
+  const char* data = nullptr;
+  const auto size = BIO_get_mem_data(text.get(), &data);
+  const bool has_ended = days < 0 || seconds < 0;
+  return fmt::format("the certificate {} on {}", has_ended ? "ended" : "ends",
+                     std::string_view(data, static_cast<std::size_t>(size)));
+}
+
 TlsContext::~TlsContext() {
   SSL_CTX_free(context_);
 }

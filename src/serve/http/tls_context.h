@@ -26,6 +26,9 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   ssl_ctx_st* get() const { return context_; }
+  // What an operator should know of the certificate's end: that it has passed, or comes within two
+  // weeks ("the certificate ends on Feb  1 12:00:00 2026 GMT"). Else empty.
+  std::string warning() const;
 
  private:
   explicit TlsContext(ssl_ctx_st* context) : context_(context) {}
