@@ -71,7 +71,7 @@ constexpr std::array kReasons = {
            "one state per package, and a step writes its own rows only: ANEMLL and CoreML-LLM ship "
            "it (A19, M4); magenta-realtime-2 and mobius#77 saw states refused with -14"},
     Reason{"cache", "growing",
-           "the founding documents' converter (gguf_to_ane) writes it: a step reads about what is "
+           "ane-book's converter (gguf_to_ane) writes it: a step reads about what is "
            "there; but coremltools#2370 measured about 0 % of a model with ranges of shapes on the "
            "chip"},
     Reason{"past", "whole", "all layers have operands of one shape, and one mask"},
