@@ -30,6 +30,11 @@ class ByteReader {
   std::size_t offset() const { return offset_; }
   const std::string& subject() const { return subject_; }
   std::size_t remaining() const { return bytes_.size() - offset_; }
+  // Whether something was asked for that lies past the end: the bytes are not all there, or a
+  // length in them is wrong.
+  bool ran_out() const { return ran_out_; }
+  // For a reader that compares a count with remaining() itself.
+  void mark_ran_out() { ran_out_ = true; }
 
   Status seek(std::uint64_t offset) {
     if (offset > bytes_.size())
@@ -64,7 +69,8 @@ class ByteReader {
   }
 
  private:
-  Status truncated(std::uint64_t wanted) const {
+  Status truncated(std::uint64_t wanted) {
+    ran_out_ = true;
     return corrupt("[{}] expected {} more bytes at offset {}, got {}", subject_, wanted, offset_,
                    remaining());
   }
@@ -72,6 +78,7 @@ class ByteReader {
   std::span<const std::byte> bytes_;
   std::string subject_;
   std::size_t offset_ = 0;
+  bool ran_out_ = false;
 };
 
 }  // namespace anemone

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/inner_file.h"
 #include "checkpoint/content.h"
+#include "checkpoint/file_kind.h"
 #include "checkpoint/fp8.h"
 #include "checkpoint/gguf/gguf_checkpoint.h"
 #include "checkpoint/gguf/gguf_source.h"
@@ -78,9 +79,7 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
   if (!fs::exists(path, error)) return io_error("[{}] no such file or folder", path);
   if (!fs::is_directory(path, error)) {
     if (gguf::GgufFile::is_gguf(path)) return gguf::open_gguf_checkpoint(path);
-    return unsupported(
-        "[{}] expected a checkpoint folder with config.json and *.safetensors, or a GGUF file",
-        path);
+    return not_a_model(path);
   }
   ANEMONE_RETURN_IF_ERROR(check_text_files(path));
   ANEMONE_ASSIGN_OR_RETURN(const std::string config_path, inner_file(path, "config.json"));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <limits>
@@ -157,10 +158,14 @@ class Chat {
     if (options_.as_json) return print_json(result_json(*result, generate));
     if (has_stopped) fmt::print(stderr, "(stopped)\n");
     const engine::Timing& timing = result->timing;
-    const std::int64_t used = timing.prompt_tokens + timing.new_tokens;
+    // The last token of a full context takes no position any more.
+    const std::int64_t used = std::min(timing.prompt_tokens + timing.new_tokens, model().context());
     print_stats(*result, fmt::format("; context {} of {}", used, model().context()));
     if (is_terminal_ && used >= model().context())
       fmt::print(stderr, "(the context is full, so the answer ends here: /reset begins anew)\n");
+    else if (is_terminal_ && options_.text.max_tokens && !has_stopped &&
+             result->finish == engine::FinishReason::kLength)
+      fmt::print(stderr, "(max-new ends the answer here)\n");
     return {};
   }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/chat_commands.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -20,9 +23,11 @@ namespace {
 
 constexpr std::string_view kHelp =
     "/?, /help         this list\n"
-    "/set NAME VALUE   how answers are picked: temperature, top-k, top-p, min-p, seed, max-new,\n"
-    "                  repetition-penalty (without VALUE: as the model has it)\n"
-    "/system TEXT      set the system message (without TEXT: show it) and forget the conversation\n"
+    "/set              show the model and how answers are picked\n"
+    "/set NAME VALUE   change it: temperature, top-k, top-p, min-p, seed, max-new,\n"
+    "                  repetition-penalty (VALUE default: as the model has it)\n"
+    "/system TEXT      set the system message and forget the conversation\n"
+    "                  (without TEXT: show it)\n"
     "/regenerate       answer the last message again\n"
     "/save FILE        write the conversation to a file\n"
     "/load FILE        go on with a conversation that was saved\n"
@@ -48,11 +53,11 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-// Sets a number between two bounds, or takes it away where there is no text.
+// Sets a number between two bounds, or takes it away where the text is "default".
 template <typename T>
 Status set(std::string_view name, std::string_view text, T least, T most, std::string_view span,
            std::optional<T>& target) {
-  if (text.empty()) {
+  if (text == "default") {
     target.reset();
     return {};
   }
@@ -63,8 +68,20 @@ Status set(std::string_view name, std::string_view text, T least, T most, std::s
   return {};
 }
 
+// Whether the file may be replaced: it is not there, or holds what save() writes.
+bool is_conversation(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return true;
+  const auto json = read_json_file(file);
+  if (!json.ok()) return false;
+  const Json* messages = json_member(*json, "messages");
+  return messages != nullptr && messages->is_array();
+}
+
 Status save(const std::string& file, const engine::Conversation& conversation) {
   if (file.empty()) return invalid_argument("[/save] expected a file, got none");
+  if (!is_conversation(file))
+    return io_error("[{}] is not overwritten: it holds something other than a conversation", file);
   ANEMONE_RETURN_IF_ERROR(
       write_file(file, dump_json(Json{{"messages", conversation.messages()}}, 2) + "\n"));
   say("saved to {}", file);
@@ -77,8 +94,8 @@ Status load(const std::string& file, engine::Conversation& conversation) {
   const Json* messages = json_member(json, "messages");
   if (messages == nullptr)
     return parse_error("[{}] expected an object with messages, got none", file);
-  ANEMONE_RETURN_IF_ERROR(conversation.set_messages(*messages));
-  say("{} messages of {}", messages->size(), file);
+  ANEMONE_RETURN_IF_ERROR(conversation.set_messages(*messages).with(file));
+  say("{} message{} of {}", messages->size(), messages->size() == 1 ? "" : "s", file);
   return {};
 }
 
@@ -101,37 +118,89 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-Status set_parameter(std::string_view words, RunOptions& options) {
-  const std::size_t space = words.find(' ');
-  std::string name(words.substr(0, space));
-  const std::string_view value = space == words.npos ? "" : trimmed(words.substr(space));
-  for (char& c : name)
-    if (c == '_') c = '-';
+namespace {
+
+constexpr std::array<std::string_view, 7> kParameters = {
+    "temperature", "top-k", "top-p", "min-p", "seed", "max-new", "repetition-penalty"};
+
+// The value of a parameter as it is now, and whether it was set: "0.7", true.
+struct Shown {
+  std::string value;
+  bool is_set = false;
+};
+
+Shown shown(std::string_view name, const RunOptions& options,
+            const engine::GenerateOptions& resolved) {
+  const engine::SamplingRequest& asked = options.text.sampling;
+  const engine::SamplingOptions& sampling = resolved.sampling;
+  const auto text = [](const auto& value) { return fmt::format("{}", value); };
+  if (name == "temperature")
+    return {sampling.is_greedy() ? "0 (the most likely token)" : text(sampling.temperature),
+            asked.temperature || asked.is_greedy};
+  if (name == "top-k") return {text(sampling.top_k), asked.top_k.has_value()};
+  if (name == "top-p") return {text(sampling.top_p), asked.top_p.has_value()};
+  if (name == "min-p") return {text(sampling.min_p), asked.min_p.has_value()};
+  if (name == "seed")
+    return {asked.seed ? text(*asked.seed) : "another one for each answer", asked.seed.has_value()};
+  if (name == "max-new")
+    return {options.text.max_tokens ? text(*options.text.max_tokens) : "until the answer ends",
+            options.text.max_tokens.has_value()};
+  return {text(sampling.processors.repetition_penalty), asked.repetition_penalty.has_value()};
+}
+
+// The name as kParameters has it; empty for one that is none.
+std::string_view parameter_of(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  if (name == "num-predict") name = "max-new";
+  const auto found = std::ranges::find(kParameters, name);
+  return found == kParameters.end() ? std::string_view() : *found;
+}
+
+Status change(std::string_view name, std::string_view value, RunOptions& options) {
   engine::SamplingRequest& sampling = options.text.sampling;
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  const bool is_pick =
-      name == "temperature" || name == "top-k" || name == "top-p" || name == "min-p";
-  // It would have no effect beside --greedy.
-  if (is_pick && !value.empty()) sampling.is_greedy = false;
+  constexpr std::string_view kWhole = "a whole number of at least 0";
   if (name == "temperature") return set(name, value, 0.0, 100.0, "0 to 100", sampling.temperature);
-  if (name == "top-k")
-    return set(name, value, std::int64_t{0}, kMost, "a whole number of at least 0", sampling.top_k);
+  if (name == "top-k") return set(name, value, std::int64_t{0}, kMost, kWhole, sampling.top_k);
   if (name == "top-p") return set(name, value, 0.0, 1.0, "0 to 1", sampling.top_p);
   if (name == "min-p") return set(name, value, 0.0, 1.0, "0 to 1", sampling.min_p);
   if (name == "repetition-penalty")
     return set(name, value, 0.01, 100.0, "0.01 to 100", sampling.repetition_penalty);
   if (name == "seed")
-    return set(name, value, std::uint64_t{0}, std::uint64_t(INT64_MAX),
-               "a whole number of at least 0", sampling.seed);
-  if (name == "max-new" || name == "num-predict")
-    return set(name, value, std::int64_t{0}, kMost, "a whole number of at least 0",
-               options.text.max_tokens);
-  const std::vector<std::string> names = {
-      "temperature", "top-k", "top-p", "min-p", "seed", "max-new", "repetition-penalty"};
-  return invalid_argument(
-      "[/set] expected temperature, top-k, top-p, min-p, seed, max-new or repetition-penalty, got "
-      "{}{}",
-      shortened(name, 40), did_you_mean(name, names));
+    return set(name, value, std::uint64_t{0}, std::uint64_t(INT64_MAX), kWhole, sampling.seed);
+  return set(name, value, std::int64_t{0}, kMost, kWhole, options.text.max_tokens);
+}
+
+}  // namespace
+
+Result<std::string> set_parameter(std::string_view words, RunOptions& options,
+                                  const engine::Model& model) {
+  const std::size_t space = words.find(' ');
+  const std::string given(words.substr(0, space));
+  const std::string_view value = space == words.npos ? "" : trimmed(words.substr(space));
+  const std::string_view name = parameter_of(given);
+  if (!given.empty() && name.empty())
+    return invalid_argument("[/set] expected one of {}, got {}{}", fmt::join(kParameters, ", "),
+                            shortened(given, 40),
+                            did_you_mean(given, {kParameters.begin(), kParameters.end()}));
+  if (!value.empty()) {
+    ANEMONE_RETURN_IF_ERROR(change(name, value, options));
+    // It would have no effect beside --greedy.
+    if (value != "default" &&
+        (name == "temperature" || name.ends_with("-k") || name.ends_with("-p")))
+      options.text.sampling.is_greedy = false;
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const engine::GenerateOptions resolved,
+                           generate_options(options, model));
+  const auto line = [&](std::string_view parameter) {
+    const Shown now = shown(parameter, options, resolved);
+    return fmt::format("{} {}{}", parameter, now.value, now.is_set ? "" : ", as the model has it");
+  };
+  if (!name.empty()) return line(name);
+  std::string out =
+      fmt::format("model {}\ncontext {} tokens", model.manifest().name, model.context());
+  for (const std::string_view parameter : kParameters) out += "\n" + line(parameter);
+  return out;
 }
 
 ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversation& conversation) {
@@ -150,8 +219,10 @@ ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversatio
   } else if (name == "/system") {
     set_system(rest, conversation);
   } else if (name == "/set") {
-    status = set_parameter(rest, options);
-    if (status.ok()) say("set");
+    const auto now = set_parameter(rest, options, conversation.model());
+    status = now.status();
+    if (status.ok() && rest.empty()) fmt::print(stderr, "{}\n", escaped_lines(*now));
+    if (status.ok() && !rest.empty()) say("{}", *now);
   } else if (name == "/save") {
     status = save(std::string(rest), conversation);
   } else if (name == "/load") {
@@ -159,12 +230,13 @@ ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversatio
   } else if (name == "/regenerate") {
     if (!conversation.is_empty()) return {Kind::kAnswer, conversation.take_last()};
     say("there is no answer yet");
-  } else {
-    if (name != "/help" && name != "/?")
-      say("no such command {}{}", name,
-          did_you_mean(name, {"/help", "/set", "/system", "/regenerate", "/save", "/load", "/reset",
-                              "/clear", "/bye", "/exit"}));
+  } else if (name == "/help" || name == "/?") {
     fmt::print(stderr, "{}", kHelp);
+  } else {
+    const std::string meant =
+        did_you_mean(name, {"/help", "/set", "/system", "/regenerate", "/save", "/load", "/reset",
+                            "/clear", "/bye", "/exit"});
+    say("no such command {}{}", name, meant.empty() ? ": /? lists them" : meant);
   }
   if (!status.ok()) say_error(status);
   return {Kind::kDone, ""};

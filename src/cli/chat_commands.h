@@ -28,8 +28,10 @@ struct ChatCommand {
 // did, or why it could not.
 ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversation& conversation);
 
-// Sets "NAME VALUE" of /set; "NAME" alone goes back to the model's default. kInvalidArgument names
-// what can be set.
-Status set_parameter(std::string_view words, RunOptions& options);
+// What /set does with "NAME VALUE", "NAME" or nothing: sets the value ("default" goes back to the
+// model's), and gives what it is now, "temperature 0.5"; of all parameters with the model and its
+// context, a line each, where there is no name. kInvalidArgument names what can be set.
+Result<std::string> set_parameter(std::string_view words, RunOptions& options,
+                                  const engine::Model& model);
 
 }  // namespace anemone::cli

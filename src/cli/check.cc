@@ -94,7 +94,10 @@ Result<Checked> check_path(const std::string& path, const ane::CheckOptions& opt
   if (fs::is_directory(status) && !is_package_folder(path) &&
       !mlpackage::is_compiled_folder(path)) {
     if (!fs::exists(fs::path(path) / artifact::kManifestName, error))
-      return unsupported("[{}] expected a package or a compiled model, got another folder", path);
+      return unsupported("[{}] expected a package or a compiled model, got another folder{}", path,
+                         fs::exists(fs::path(path) / "config.json", error)
+                             ? ": compile it first (--dry-run says what that gives)"
+                             : "");
     return check_artifact(path, options);
   }
   if (!fs::is_directory(status) && fs::path(path).extension() != ".mlmodel")

@@ -10,6 +10,7 @@
 
 #include "ane/form.h"
 #include "ane/package_plan.h"
+#include "artifact/ownership.h"
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -211,6 +212,11 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(compiler::CompileOptions compile_options,
                            to_compile_options(options, context));
   ANEMONE_ASSIGN_OR_RETURN(const NamedModel found, find_model(options.model));
+  if (artifact::is_artifact(found.path))
+    return unsupported(
+        "[{}] expected a checkpoint or a GGUF file, got a model that is compiled "
+        "already",
+        found.path);
   const std::string& model = found.path;
   // A snapshot of the hub's cache is called by its commit.
   if (found.name != last_name(model)) compile_options.name = found.name;

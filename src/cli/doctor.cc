@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anemone doctor`: what the machine has, what anemone would use of it, and whether it works.
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "api/executors.h"
 #include "api/residency.h"
 #include "artifact/manifest.h"
+#include "artifact/ownership.h"
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/file.h"
@@ -25,6 +27,7 @@
 #include "cli/output.h"
 #include "cli/settings.h"
 #include "cli/smoke_test.h"
+#include "cli/usage.h"
 #include "engine/model/model.h"
 
 namespace anemone::cli {
@@ -38,9 +41,15 @@ struct OwnVariable {
   std::string_view meaning;
 };
 constexpr OwnVariable kOwnVariables[] = {
-    {"ANEMONE_API_KEY", "the key of serve"},           {"ANEMONE_CACHE", "the folder of the cache"},
-    {"ANEMONE_CONFIG", "the settings file"},           {"ANEMONE_LOG", "what is logged"},
-    {"ANEMONE_PROGRESS", "whether progress is shown"}, {"ANEMONE_SHARED", "data of the tests"},
+    {"ANEMONE_API_KEY", "the key of serve"},
+    {"ANEMONE_CACHE", "the folder of the cache"},
+    {"ANEMONE_CONFIG", "the settings file"},
+    {"ANEMONE_HISTORY", "the history of the chat"},
+    {"ANEMONE_HUB_PAUSE_MS", "the pause before a download is tried again"},
+    {"ANEMONE_LOG", "what is logged"},
+    {"ANEMONE_PROGRESS", "whether progress is shown"},
+    {"ANEMONE_SERVE_ARGUMENTS", "the arguments of the systemd unit"},
+    {"ANEMONE_SHARED", "data of the tests"},
 };
 
 struct DoctorFlags {
@@ -94,9 +103,10 @@ class Doctor {
     rows_.push_back({"", sets});
     rows_.push_back(
         {"cores",
-         fmt::format("{}, of which {} allowed; container limit {}; {} threads are used",
-                     machine_.cores, machine_.cores_allowed,
-                     cgroup.cores ? fmt::format("{:.2g}", *cgroup.cores) : "none", threads_)});
+         fmt::format("{}, of which {} allowed; container limit {}; {} used", machine_.cores,
+                     machine_.cores_allowed,
+                     cgroup.cores ? fmt::format("{:.2g}", *cgroup.cores) : "none",
+                     threads_ == 1 ? "1 thread is" : fmt::format("{} threads are", threads_))});
     json_["version"] = version();
     json_["system"] = machine_.system;
     json_["kernel"] = machine_.kernel;
@@ -175,16 +185,22 @@ class Doctor {
       // Seen by whoever the report is sent to.
       const std::string value = name == "ANEMONE_API_KEY" ? "(a key)" : text;
       json[name] = value;
-      rows_.push_back({"environment",
-                       fmt::format("{}={}: {}", escaped(name), escaped(value), meaning_of(name))});
+      const std::string meaning = meaning_of(name);
+      rows_.push_back(
+          {"environment",
+           fmt::format("{}={}: {}", escaped(name), escaped(value),
+                       meaning.empty() ? "sets nothing: no flag has this name" : meaning)});
+      if (meaning.empty())
+        problems_.push_back(fmt::format("[{}] expected a variable that sets a flag, got another{}",
+                                        name, did_you_mean(name, flag_variables(app_))));
     }
   }
 
+  // Empty for a variable that sets nothing.
   std::string meaning_of(const std::string& variable) const {
     for (const OwnVariable& own : kOwnVariables)
       if (variable == own.name) return std::string(own.meaning);
-    const std::string flag = flag_of_variable(app_, variable);
-    return flag.empty() ? "sets nothing: no flag has this name" : flag;
+    return flag_of_variable(app_, variable);
   }
 
   void settings() {
@@ -195,6 +211,7 @@ class Doctor {
                                      ? fmt::format("no file ({} would be read)",
                                                    escaped(default_settings_path()))
                                      : escaped(settings_.path())});
+    problems_.insert(problems_.end(), settings_.problems().begin(), settings_.problems().end());
     for (const auto& [command, flags] : settings_.tables())
       for (const auto& [flag, value] : flags) {
         const std::string name = command.empty() ? flag : command + "." + flag;
@@ -207,6 +224,15 @@ class Doctor {
 
   void check_artifact(const std::string& path) {
     Json& json = json_["artifact"] = {{"path", path}, {"ok", false}};
+    std::error_code error;
+    if (!std::filesystem::exists(path, error))
+      return problem("artifact", io_error("[{}] no such file or folder", path));
+    if (!artifact::is_artifact(path))
+      return problem("artifact",
+                     unsupported("[{}] expected a compiled model, got something else: anemone "
+                                 "inspect says what it is, anemone compile makes one of a "
+                                 "checkpoint",
+                                 path));
     const auto manifest = artifact::read_manifest(path);
     if (!manifest.ok()) return problem("artifact", manifest.status());
     const Status files = artifact::check_files(path, *manifest, /*check_hashes=*/true);

@@ -24,7 +24,7 @@ namespace {
 
 struct EmbedFlags {
   std::string model;
-  std::vector<std::string> texts;  // none: the lines of stdin
+  std::vector<std::string> texts;  // none, or "-": the lines of stdin
   std::string pooling = "last";
   std::int64_t dimensions = 0;  // 0: all
   bool checks_hashes = false;
@@ -32,7 +32,8 @@ struct EmbedFlags {
 
 // The texts of the command line, or else the lines of stdin.
 Result<std::vector<std::string>> texts_of(const EmbedFlags& options) {
-  if (!options.texts.empty()) return options.texts;
+  const bool is_stdin = options.texts == std::vector<std::string>{"-"};
+  if (!options.texts.empty() && !is_stdin) return options.texts;
   ANEMONE_ASSIGN_OR_RETURN(const std::string all, read_stdin());
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < all.size();) {
@@ -96,8 +97,8 @@ void add_embed_command(CLI::App& app, Context& context) {
       ->add_option("MODEL", options->model,
                    "Artifact or checkpoint folder, a GGUF file, or a model that was pulled")
       ->required();
-  context.texts.insert(
-      command->add_option("TEXT", options->texts, "The texts; without one, the lines of stdin"));
+  context.texts.insert(command->add_option(
+      "TEXT", options->texts, "The texts; without one, or with -, the lines of stdin"));
   command
       ->add_option("--pooling", options->pooling,
                    "What becomes of the hidden states of all tokens: last (of the last token) or "

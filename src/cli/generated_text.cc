@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/exit_status.h"
 #include "cli/help.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
@@ -23,7 +24,8 @@ struct Flag {
   std::string name;         // "--max-new"
   std::string short_name;   // "-n"; empty: none
   std::string description;  // in one line
-  bool has_value = false;
+  std::string value;        // "N", "VALUE"; empty: it takes none
+  bool has_value() const { return !value.empty(); }
 };
 
 std::string one_line(std::string_view text) {
@@ -35,8 +37,8 @@ std::vector<Flag> flags_of(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (!option->nonpositional() || option->get_group().empty()) continue;
     if (option->get_lnames().empty()) continue;
-    Flag flag{"--" + option->get_lnames().front(), "", one_line(option->get_description()),
-              option->get_items_expected_max() > 0};
+    const OptionText text = option_text(*option);
+    Flag flag{"--" + option->get_lnames().front(), "", one_line(text.description), text.value};
     if (!option->get_snames().empty()) flag.short_name = "-" + option->get_snames().front();
     out.push_back(std::move(flag));
   }
@@ -75,7 +77,7 @@ std::string words_of(const CLI::App& app, const CLI::App& top) {
 std::string flags_with_values(const CLI::App& app) {
   std::string out;
   for (const Flag& flag : flags_of(app)) {
-    if (!flag.has_value) continue;
+    if (!flag.has_value()) continue;
     out += (out.empty() ? "" : "|") + flag.name;
     if (!flag.short_name.empty()) out += "|" + flag.short_name;
   }
@@ -137,7 +139,7 @@ std::string zsh_arguments(const CLI::App& command, const CLI::App& top) {
   for (const Flag& flag : flags_within(command, top))
     out += fmt::format(" \\\n        {}",
                        in_quotes(fmt::format("{}[{}]{}", flag.name, zsh_text(flag.description),
-                                             flag.has_value ? ":value:_files" : "")));
+                                             flag.has_value() ? ":value:_files" : "")));
   return out;
 }
 
@@ -176,7 +178,7 @@ std::string fish_completions(const CLI::App& top) {
       out += "complete -c anemone";
       if (!condition.empty()) out += " -n " + in_quotes(condition);
       if (!flag.short_name.empty()) out += " -s " + flag.short_name.substr(1);
-      out += fmt::format(" -l {}{} -d {}\n", flag.name.substr(2), flag.has_value ? " -r" : "",
+      out += fmt::format(" -l {}{} -d {}\n", flag.name.substr(2), flag.has_value() ? " -r" : "",
                          in_quotes(flag.description));
     }
   };
@@ -225,10 +227,55 @@ std::string man_arguments(const CLI::App& app) {
 std::string man_options(const CLI::App& app) {
   std::string out;
   for (const Flag& flag : flags_of(app))
-    out += fmt::format(".TP\n.B {}{}{}\n{}\n", roff(flag.name),
-                       flag.short_name.empty() ? "" : ", " + roff(flag.short_name),
-                       flag.has_value ? " \\fIVALUE\\fR" : "", roff(flag.description));
+    out +=
+        fmt::format(".TP\n.B {}{}{}\n{}\n", roff(flag.name),
+                    flag.short_name.empty() ? "" : ", " + roff(flag.short_name),
+                    flag.has_value() ? " \\fI" + flag.value + "\\fR" : "", roff(flag.description));
   return out;
+}
+
+// What a footer says, and its examples, which have lines of their own. man(1) indents by seven
+// columns.
+std::string man_footer(const std::string& footer) {
+  constexpr std::string_view kExamples = "Examples:\n";
+  constexpr std::size_t kColumns = kHelpColumns - 8;
+  const std::size_t at = footer.find(kExamples);
+  std::string out;
+  if (const std::string notes = footer.substr(0, at); notes.find_first_not_of('\n') != notes.npos)
+    out += ".SH NOTES\n.nf\n" + roff(wrapped_footer(notes, kColumns)) + ".fi\n";
+  if (at != footer.npos)
+    out += ".SH EXAMPLES\n.nf\n" +
+           roff(wrapped_footer(footer.substr(at + kExamples.size()), kColumns)) + ".fi\n";
+  return out;
+}
+
+// The sections that end each page.
+std::string man_end(const CLI::App& command, const CLI::App& top) {
+  std::string out = ".SH EXIT STATUS\n";
+  for (const ExitStatus& status : exit_statuses())
+    out += fmt::format(".TP\n.B {}\n{}\n", status.code, roff(status.meaning));
+  out +=
+      ".SH ENVIRONMENT\n"
+      "A variable sets a flag of all commands,\n.BR ANEMONE_THREADS ,\n"
+      "or of one,\n.BR ANEMONE_RUN_MAX_NEW .\n"
+      ".TP\n.B ANEMONE_CACHE\nThe folder of the cache.\n"
+      ".TP\n.B ANEMONE_CONFIG\nThe settings file.\n"
+      ".TP\n.B ANEMONE_API_KEY\nThe key that clients of\n.B anemone serve\nmust send.\n"
+      ".TP\n.B ANEMONE_HISTORY\nThe file of the history of the chat, or\n.BR off .\n"
+      ".TP\n.BR ANEMONE_PROGRESS =off\nNo progress is shown.\n"
+      ".SH FILES\n"
+      ".TP\n.I ~/.config/anemone/config.toml\nValues of flags.\n"
+      ".TP\n.I ~/.cache/anemone\nModels that were compiled into the cache.\n"
+      ".SH SEE ALSO\n";
+  std::string names;
+  const auto add = [&](const std::string& name) {
+    names += fmt::format("{}.BR {} (1)", names.empty() ? "" : " ,\n", roff(name));
+  };
+  if (&command == &top)
+    for (const CLI::App* each : commands_of(top)) add("anemone-" + each->get_name());
+  else
+    add("anemone");
+  return out + names + "\n";
 }
 
 // The page of a command, "anemone-run"; of the top, "anemone".
@@ -241,7 +288,10 @@ std::string man_page(const CLI::App& command, const CLI::App& top) {
   out +=
       fmt::format(".SH SYNOPSIS\n.B anemone{}\n[OPTIONS]", is_top ? "" : " " + command.get_name());
   for (const CLI::Option* option : command.get_options())
-    if (option->get_positional()) out += " " + option->get_name(true);
+    if (option->get_positional()) {
+      const std::string word = option->get_name(true);
+      out += option->get_required() ? " " + word : " [" + word + "]";
+    }
   if (!commands_of(command).empty()) out += " COMMAND";
   out += "\n";
   const std::vector<const CLI::App*> inner = commands_of(command);
@@ -258,9 +308,7 @@ std::string man_page(const CLI::App& command, const CLI::App& top) {
     out += ".SH ARGUMENTS\n" + arguments;
   out += ".SH OPTIONS\n" + man_options(command);
   if (!is_top) out += ".PP\nThe options of every command are those of\n.BR anemone (1).\n";
-  if (const std::string footer = command.get_footer(); !footer.empty())
-    out += ".SH NOTES\n.nf\n" + roff(wrapped_footer(footer)) + ".fi\n";
-  return out;
+  return out + man_footer(command.get_footer()) + man_end(command, top);
 }
 
 Status write_pages(const std::string& folder, const CLI::App& top) {

@@ -34,27 +34,27 @@ std::string entry(const std::string& name, std::string_view description) {
   return out + wrapped(description, kColumn, kColumn) + "\n";
 }
 
-std::string example(std::string_view line) {
-  if (line.size() <= kHelpColumns) return std::string(line);
+std::string example(std::string_view line, std::size_t columns) {
+  if (line.size() <= columns) return std::string(line);
   const std::size_t begin = line.find_first_not_of(' ');
   const std::size_t gap = line.find("  ", begin);
   if (gap != line.npos) {
     const std::string_view command = line.substr(0, gap);
     const std::size_t second = line.find_first_not_of(' ', gap);
     std::string_view words = line.substr(second);
-    if (words.starts_with('#') || second > kHelpColumns / 2) {
+    if (words.starts_with('#') || second > columns / 2) {
       // What a comment says stands before the command that it is about.
       if (words.starts_with('#')) words = words.substr(words.find_first_not_of("# "));
-      return std::string(begin, ' ') + "# " + wrapped(words, begin + 2, begin + 2) + "\n" +
-             example(command);
+      return std::string(begin, ' ') + "# " + wrapped(words, begin + 2, begin + 2, columns) + "\n" +
+             example(command, columns);
     }
-    return std::string(line.substr(0, second)) + wrapped(words, second, second);
+    return std::string(line.substr(0, second)) + wrapped(words, second, second, columns);
   }
   // Breaks before the last word that leaves room for " \".
-  const std::size_t space = line.rfind(' ', kHelpColumns - 2);
+  const std::size_t space = line.rfind(' ', columns - 2);
   if (space == line.npos || space <= begin) return std::string(line);
   return std::string(line.substr(0, space)) + " \\\n" +
-         example(std::string(begin + 4, ' ') + std::string(line.substr(space + 1)));
+         example(std::string(begin + 4, ' ') + std::string(line.substr(space + 1)), columns);
 }
 
 }  // namespace
@@ -84,11 +84,11 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t used,
   }
 }
 
-std::string wrapped_footer(std::string_view text) {
+std::string wrapped_footer(std::string_view text, std::size_t columns) {
   std::string out;
   std::string paragraph;
   const auto end_paragraph = [&] {
-    if (!paragraph.empty()) out += wrapped(paragraph, 0) + "\n";
+    if (!paragraph.empty()) out += wrapped(paragraph, 0, 0, columns) + "\n";
     paragraph.clear();
   };
   for (const std::string_view line : lines_of(text)) {
@@ -97,7 +97,7 @@ std::string wrapped_footer(std::string_view text) {
       continue;
     }
     end_paragraph();
-    out += example(line) + "\n";
+    out += example(line, columns) + "\n";
   }
   end_paragraph();
   return out;
@@ -110,22 +110,28 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return out;
 }
 
+OptionText option_text(const CLI::Option& option) {
+  OptionText out{"", option.get_description()};
+  if (option.get_type_size() == 0 || option.get_items_expected_max() <= 0) return out;
+  // The range of numbers stands with the description, where there is room for it.
+  const std::string type = option.get_type_name();
+  const bool is_number =
+      type.starts_with("FLOAT") || type.starts_with("INT") || type.starts_with("UINT");
+  out.value = is_number ? "N" : "VALUE";
+  if (const std::size_t colon = type.find(':'); colon != type.npos && colon + 1 < type.size())
+    out.description += fmt::format(" ({})", type.substr(colon + 1));
+  if (!option.get_default_str().empty())
+    out.description += fmt::format(" (default: {})", option.get_default_str());
+  if (option.get_required()) out.description += " (required)";
+  return out;
+}
+
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   std::string name = make_option_name(option, is_positional);
-  std::string description = make_option_desc(option);
-  if (!is_positional && option->get_type_size() != 0 && option->get_items_expected_max() > 0) {
-    // The range of numbers stands with the description, where there is room for it.
-    const std::string type = option->get_type_name();
-    name += type.starts_with("FLOAT") || type.starts_with("INT") || type.starts_with("UINT")
-                ? " N"
-                : " VALUE";
-    if (const std::size_t colon = type.find(':'); colon != type.npos && colon + 1 < type.size())
-      description += fmt::format(" ({})", type.substr(colon + 1));
-    if (!option->get_default_str().empty())
-      description += fmt::format(" (default: {})", option->get_default_str());
-    if (option->get_required()) description += " (required)";
-  }
-  return entry(name, description);
+  if (is_positional) return entry(name, make_option_desc(option));
+  const OptionText text = option_text(*option);
+  if (!text.value.empty()) name += " " + text.value;
+  return entry(name, text.description);
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {

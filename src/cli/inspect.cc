@@ -10,6 +10,7 @@
 #include "artifact/manifest.h"
 #include "artifact/ownership.h"
 #include "base/error.h"
+#include "checkpoint/file_kind.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
@@ -46,6 +47,9 @@ Result<Inspector> inspector_of(const std::string& path) {
         path);
   }
   if (!fs::is_regular_file(status)) return io_error("[{}] expected a regular file", path);
+  if (name.filename() == "config.json" || name.filename() == "genai_config.json" ||
+      name.extension() == ".onnx")
+    return checkpoint::not_a_model(path);
   if (name.extension() == ".safetensors") return &inspect_tensors;
   if (name.extension() == ".gguf") return &inspect_gguf;
   if (name.extension() == ".mlmodel") return &inspect_package;
@@ -57,8 +61,7 @@ Result<Inspector> inspector_of(const std::string& path) {
     std::fclose(file);
     if (read == sizeof(head) && head[8] == '{' && head[7] == 0) return &inspect_tensors;
   }
-  return unsupported("[{}] expected .mlpackage, .mlmodel, .safetensors, .gguf or tokenizer.json",
-                     path);
+  return checkpoint::not_a_model(path);
 }
 
 Status run_inspect(InspectOptions options) {

@@ -103,6 +103,14 @@ std::string licence_of(const std::string& path) {
   return licence_of_folder(fs::path(path).parent_path());
 }
 
+bool has_tokenizer(const checkpoint::Checkpoint& model) {
+  const auto files = model.text_files();
+  // What is wrong with them is said when they are used.
+  return !files.ok() || std::ranges::any_of(*files, [](const checkpoint::TextFile& file) {
+    return file.name == "tokenizer.json";
+  });
+}
+
 bool has_template(const checkpoint::Checkpoint& model) {
   const auto files = model.text_files();
   if (!files.ok()) return false;
@@ -165,6 +173,9 @@ Result<Report> summarize_model(const std::string& path) {
     rows.push_back({"context", fmt::format("{} tokens at most", **context)});
     report.json["context"] = **context;
   }
+  const bool has_text = has_tokenizer(model);
+  rows.push_back({"tokenizer", has_text ? "yes" : "none: it runs on token ids alone"});
+  report.json["tokenizer"] = has_text;
   const bool is_chat = has_template(model);
   rows.push_back({"chat template", is_chat ? "yes" : "no"});
   report.json["chat_template"] = is_chat;

@@ -96,7 +96,7 @@ void describe(CLI::App& app, Context& context) {
                  "there is one)");
   app.add_flag("--verbose", context.verbose, "Log what happens to stderr");
   app.footer(
-      "Help on one command: anemone COMMAND --help\n"
+      "Help on one command: anemone COMMAND --help; on exit codes: anemone help exit-codes\n"
       "\n"
       "A variable sets a flag of all commands, ANEMONE_THREADS, or of one, ANEMONE_RUN_MAX_NEW; so "
       "does the settings file. anemone doctor lists what is set.");
@@ -134,7 +134,15 @@ Result<Settings> add_settings(int argc, char** argv, CLI::App& app) {
   }
   if (line.get_subcommands().empty() || is_about_itself(*line.get_subcommands().front()))
     return Settings();
-  ANEMONE_ASSIGN_OR_RETURN(Settings settings, Settings::read(line));
+  Settings settings;
+  if (line.get_subcommands().front()->get_name() == "doctor") {
+    Context not_used;
+    CLI::App all("", "anemone");
+    describe(all, not_used);
+    ANEMONE_ASSIGN_OR_RETURN(settings, Settings::examine(line, all));
+  } else {
+    ANEMONE_ASSIGN_OR_RETURN(settings, Settings::read(line));
+  }
   ANEMONE_RETURN_IF_ERROR(settings.apply(line, app));
   return settings;
 }

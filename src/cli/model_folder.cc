@@ -2,7 +2,9 @@
 #include "cli/model_folder.h"
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <fmt/format.h>
 #include <functional>
 #include <optional>
 #include <system_error>
@@ -10,9 +12,11 @@
 #include "artifact/manifest.h"
 #include "artifact/ownership.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/progress.h"
+#include "checkpoint/file_kind.h"
 #include "checkpoint/gguf/gguf_file.h"
 #include "cli/model_path.h"
 
@@ -26,14 +30,28 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
+void note(std::string_view text) {
+  fmt::print(stderr, "note: {}\n", escaped(text));
+}
+
 Result<FoundArtifact> from_cache(const std::string& model, const CacheRequest& request) {
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
-  return cache.artifact_of(model, request);
+  ANEMONE_ASSIGN_OR_RETURN(FoundArtifact found, cache.artifact_of(model, request));
+  if (request.context > 0) {
+    ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(found.folder));
+    if (manifest.context < request.context)
+      note(fmt::format("context {} is more than the model's {}: clamped", request.context,
+                       manifest.context));
+  }
+  return found;
 }
 
 // An artifact has the context that it was compiled for.
 Status check_context(const std::string& model, std::int64_t context) {
   ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(model));
+  if (context < manifest.context)
+    note(fmt::format("[--context] has no effect: {} was compiled for {} tokens", model,
+                     manifest.context));
   if (context <= manifest.context) return {};
   return invalid_argument(
       "[--context] expected at most {} tokens, for which {} was compiled, got {} (anemone compile "
@@ -57,9 +75,7 @@ Result<FoundArtifact> artifact_folder(const std::string& named, const CacheReque
   if (found.name != last_name(model)) for_cache.name = found.name;
   std::error_code error;
   if (checkpoint::gguf::GgufFile::is_gguf(model)) return from_cache(model, for_cache);
-  if (!fs::is_directory(model, error))
-    return unsupported("[{}] expected an artifact, a checkpoint folder or a GGUF file, got a file",
-                       model);
+  if (!fs::is_directory(model, error)) return checkpoint::not_a_model(model);
   if (artifact::is_artifact(model)) {
     if (request.context > 0) ANEMONE_RETURN_IF_ERROR(check_context(model, request.context));
     if (!request.checks_hashes) return FoundArtifact{model};

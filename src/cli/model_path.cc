@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/path.h"
@@ -72,16 +74,29 @@ Result<std::string> gguf_in(const fs::path& folder, const std::string& named,
 Result<std::string> model_in(const std::string& folder, const std::string& named,
                              const std::string& variant = "") {
   std::error_code error;
+  // Other names of safetensors files may be anything, such as expected outputs, and a GGUF file
+  // beside them is the model.
+  constexpr std::string_view kOfModel[] = {artifact::kManifestName, "Manifest.json",
+                                           "genai_config.json", "model.safetensors",
+                                           "model.safetensors.index.json"};
   const bool has_model =
       variant.empty() &&
-      (has_file(folder, artifact::kManifestName) || has_file(folder, "Manifest.json") ||
-       has_file(folder, "genai_config.json") ||
-       std::ranges::any_of(files_in(folder), [](const std::string& file) {
-         return fs::path(file).extension() == ".safetensors";
-       }));
+      std::ranges::any_of(kOfModel, [&](std::string_view name) { return has_file(folder, name); });
   if (has_model || !fs::is_directory(folder, error)) return folder;
   ANEMONE_ASSIGN_OR_RETURN(const std::string gguf, gguf_in(folder, named, variant));
   return gguf.empty() ? folder : gguf;
+}
+
+// kIo for a file or folder that this user may not read: else the readers would not find what is in
+// it, and call it something else.
+Status check_readable(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = fs::is_directory(path, error);
+  if (!is_folder && !fs::is_regular_file(path, error)) return {};
+  // The dot asks for the right to reach what is in the folder, too.
+  const std::string opened = is_folder ? path + "/." : path;
+  const Descriptor file(::open(opened.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return file.is_open() ? Status() : errno_error(path, "open");
 }
 
 // Whether the files are there that the name of the first one of a split GGUF model tells of:
@@ -181,7 +196,11 @@ void set_downloads_without_question(bool value) {
 
 Result<NamedModel> find_model(const std::string& model) {
   std::error_code error;
-  if (fs::exists(model, error)) {
+  const bool is_there = fs::exists(model, error);
+  if (error == std::errc::permission_denied)
+    return io_error("[{}] cannot open: {}", model, error.message());
+  if (is_there) {
+    ANEMONE_RETURN_IF_ERROR(check_readable(model));
     ANEMONE_RETURN_IF_ERROR(check_finished(model));
     ANEMONE_ASSIGN_OR_RETURN(std::string path, model_in(model, model));
     return NamedModel{path, last_name(path)};

@@ -20,8 +20,9 @@ struct NamedModel {
 
 // The files behind MODEL: the path itself if there is something, else a model of the hub
 // (hub/model_reference.h) that was downloaded before, by `anemone pull` or the hub's own tools, or
-// that is downloaded now. A folder that holds one GGUF model and no checkpoint stands for the first
-// file of it. kIo for what is nowhere, naming what would be something.
+// that is downloaded now. A folder that holds one GGUF model and no checkpoint (model.safetensors,
+// its index, or an ONNX bundle) stands for the first file of it. kIo for what is nowhere, naming
+// what would be something, and for what this user may not read.
 Result<NamedModel> find_model(const std::string& model);
 Result<std::string> model_path(const std::string& model);
 

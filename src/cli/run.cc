@@ -11,6 +11,7 @@
 
 #include "api/executors.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/jsonl_loop.h"
@@ -36,6 +37,7 @@ Result<std::shared_ptr<const engine::Model>> load_for_run(const RunOptions& opti
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   engine::ModelLoadOptions load;
   load.load_text = load_text;
+  load.chat_template_file = options.chat_template_file;
   meter.load_began();
   auto loaded = load_model(options.model,
                            {.threads = context.threads,
@@ -119,8 +121,13 @@ Result<std::vector<std::int32_t>> tokens_of(const RunOptions& options, const eng
 
 Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model,
                   const engine::SpeculationOptions& speculation, RunMeter& meter) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(*options.prompt));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(options));
   const bool is_chat = !options.is_raw && model->has_chat_template();
+  if (!is_chat && !options.is_raw)
+    fmt::print(stderr,
+               "note: {} has no chat template, so the prompt is continued as plain text "
+               "(--chat-template-file gives it one)\n",
+               escaped(options.model));
   ANEMONE_ASSIGN_OR_RETURN(
       engine::GenerateOptions generate,
       generate_options(options, *model,
@@ -134,18 +141,7 @@ Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model
 
 // Flags that contradict each other, before a model is loaded for minutes.
 Status check_flags(const RunOptions& options) {
-  const auto refuse = [](std::string_view flag, std::string_view beside) {
-    return invalid_argument("[{}] cannot be combined with {} (see anemone run --help)", flag,
-                            beside);
-  };
-  if (options.prompt_ids) {
-    if (options.prompt) return refuse("--prompt-ids", "PROMPT");
-    if (!options.system.empty()) return refuse("--prompt-ids", "--system");
-    if (!options.text.stop.empty()) return refuse("--prompt-ids", "--stop");
-    if (!options.json_schema.empty() || !options.regex.empty() || !options.grammar.empty() ||
-        !options.choices.empty())
-      return refuse("--prompt-ids", "a form of the answer");
-  } else if (!options.prompt) {
+  if (!options.prompt_ids && !options.prompt) {
     if (!options.logits_out.empty())
       return invalid_argument("[--logits-out] expected --prompt-ids or PROMPT, got neither");
     if (options.is_raw) return invalid_argument("[--raw] expected a PROMPT, got none");
@@ -153,13 +149,13 @@ Status check_flags(const RunOptions& options) {
       if (is_set)
         return invalid_argument("[{}] expected --prompt-ids or PROMPT, got neither", flag);
   }
-  if (options.is_raw && !options.system.empty()) return refuse("--raw", "--system");
   if (options.text.top_logprobs && !options.as_json)
     return invalid_argument("[--logprobs] works only together with --json");
   return {};
 }
 
-Status run(const RunOptions& options, const Context& context) {
+Status run(RunOptions options, const Context& context) {
+  ANEMONE_RETURN_IF_ERROR(read_text_files(options));
   ANEMONE_RETURN_IF_ERROR(check_flags(options));
   const std::array files = {options.logits_out, options.trace};
   if (files != decltype(files)()) {
@@ -186,7 +182,8 @@ Status run(const RunOptions& options, const Context& context) {
                             options.model);
   if (!options.prompt && !model->has_chat_template())
     return invalid_argument(
-        "[PROMPT] expected a text, got none: {} has no chat template and cannot chat",
+        "[PROMPT] expected a text, got none: {} has no chat template and cannot chat "
+        "(--chat-template-file gives it one)",
         options.model);
   ANEMONE_ASSIGN_OR_RETURN(const auto speculation,
                            load_speculation(options.drafts, {&model, 1}, context));
@@ -214,6 +211,7 @@ void add_run_command(CLI::App& app, Context& context) {
       "  anemone run model.anemone \"What is 17 + 25?\"\n"
       "  anemone run Qwen2.5-0.5B-Instruct                          # a chat\n"
       "  anemone run model.anemone --system \"Answer in French.\" - < question.txt\n"
+      "  anemone run model.anemone --system @rules.txt --file question.txt\n"
       "  anemone run base.anemone --raw \"Once upon a time\" --max-new 100 --temperature 0.8 "
       "--seed "
       "1\n"

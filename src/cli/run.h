@@ -25,8 +25,10 @@ namespace anemone::cli {
 struct RunOptions {
   std::string model;
   std::optional<std::string> prompt;
-  std::string system;
-  bool is_raw = false;  // the prompt is text to go on with, not a turn of a chat
+  std::string system;              // a text, or @FILE
+  std::string prompt_file;         // whose text is the prompt
+  std::string chat_template_file;  // instead of the model's own
+  bool is_raw = false;             // the prompt is text to go on with, not a turn of a chat
   std::optional<std::string> prompt_ids;
   engine::TextRequest text;             // all but its logit_bias and format
   std::vector<std::string> logit_bias;  // ID=BIAS
@@ -56,8 +58,12 @@ inline constexpr std::int64_t kDefaultContinuation = 256;
 // All flags of `run`, into the options.
 void add_run_flags(CLI::App& command, RunOptions& options, Context& context);
 
-// The prompt as it is given, or what stdin holds where it is "-".
-Result<std::string> prompt_text(const std::string& prompt);
+// The prompt as it is given, what stdin holds where it is "-", or the text of --file.
+Result<std::string> prompt_text(const RunOptions& options);
+
+// Puts the texts of the files of --system and --file into the options. kIo for one that cannot be
+// read.
+Status read_text_files(RunOptions& options);
 
 // The conversation of one prompt: the system message, if there is one, and the text.
 Json chat_messages(const RunOptions& options, const std::string& text);

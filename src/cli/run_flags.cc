@@ -14,11 +14,22 @@ void add_run_flags(CLI::App& command, RunOptions& options, Context& context) {
           "Artifact folder, checkpoint folder, GGUF file, or a model of the hub: OWNER/NAME, "
           "OWNER/NAME:Q4_K_M, its address")
       ->required();
-  context.texts.insert(
-      {command.add_option("-p,--prompt,PROMPT", options.prompt,
-                          "Text to answer; - reads it from stdin. Without PROMPT: a chat"),
-       command.add_option("--system", options.system, "System message of the chat")});
-  command.add_flag("--raw", options.is_raw, "Continue PROMPT as plain text, without the template");
+  CLI::Option* prompt =
+      command.add_option("-p,--prompt,PROMPT", options.prompt,
+                         "Text to answer; - reads it from stdin. Without PROMPT: a chat");
+  CLI::Option* file =
+      command.add_option("-f,--file", options.prompt_file, "File with the text to answer")
+          ->excludes(prompt);
+  CLI::Option* system =
+      command.add_option("--system", options.system, "System message of the chat, or @FILE");
+  context.texts.insert({prompt, system});
+  CLI::Option* raw = command.add_flag("--raw", options.is_raw,
+                                      "Continue PROMPT as plain text, without the template");
+  CLI::Option* chat_template =
+      command.add_option("--chat-template-file", options.chat_template_file,
+                         "Chat template (Jinja) instead of the model's own");
+  // A setting that one of them excludes is left out (settings.h).
+  raw->excludes(system)->excludes(chat_template);
   command
       .add_option("-n,--max-new", options.text.max_tokens,
                   "Most tokens to generate (default: until the answer ends; 256 for plain text)")
@@ -74,8 +85,10 @@ void add_run_flags(CLI::App& command, RunOptions& options, Context& context) {
       .add_option("--logprobs", options.text.top_logprobs,
                   "With --json: log-probabilities of each token and of N alternatives")
       ->check(at_least(0));
-  command.add_option("--stop", options.text.stop, "End the text before this string (repeatable)")
-      ->allow_extra_args(false);
+  CLI::Option* stop =
+      command
+          .add_option("--stop", options.text.stop, "End the text before this string (repeatable)")
+          ->allow_extra_args(false);
   CLI::Option* schema = command.add_option("--json-schema", options.json_schema,
                                            "The answer is JSON that is valid against this schema, "
                                            "or against that in\n@FILE");
@@ -102,8 +115,12 @@ void add_run_flags(CLI::App& command, RunOptions& options, Context& context) {
       "--socket", options.socket,
       "Unix socket of anemone serve --socket: if it has the model, it answers PROMPT "
       "and nothing is loaded here");
-  command.add_option("--prompt-ids", options.prompt_ids,
-                     "Token ids \"1 2 3\" or @FILE instead of a text; prints ids");
+  CLI::Option* ids =
+      command.add_option("--prompt-ids", options.prompt_ids,
+                         "Token ids \"1 2 3\" or @FILE instead of a text; prints ids");
+  for (CLI::Option* of_text :
+       {prompt, file, system, chat_template, stop, schema, regex, grammar, choice})
+    ids->excludes(of_text);
   command.add_option("--logits-out", options.logits_out,
                      "safetensors file: logits fp32 [T, vocab] of the prompt, ids of the "
                      "continuation");

@@ -25,7 +25,7 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
   if (options.prompt_ids) {
     ANEMONE_ASSIGN_OR_RETURN(ids, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
   } else if (options.prompt) {
-    ANEMONE_ASSIGN_OR_RETURN(text, prompt_text(*options.prompt));
+    ANEMONE_ASSIGN_OR_RETURN(text, prompt_text(options));
     ANEMONE_ASSIGN_OR_RETURN(ids, model->tokenizer()->encode(text, {.add_special = true}));
   } else {
     return invalid_argument("[PROMPT] expected a text, got none: {} labels tokens and cannot chat",

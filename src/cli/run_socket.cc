@@ -37,9 +37,10 @@ constexpr std::chrono::milliseconds kLookAgain{100};
 // What the flags ask for that the protocol has no field for; empty: nothing.
 std::string_view without_field(const RunOptions& options) {
   const engine::SamplingRequest& sampling = options.text.sampling;
-  const std::array<std::pair<std::string_view, bool>, 14> asked = {
+  const std::array<std::pair<std::string_view, bool>, 15> asked = {
       {{"a chat", !options.prompt && !options.prompt_ids},
        {"--logits-out", !options.logits_out.empty()},
+       {"--chat-template-file", !options.chat_template_file.empty()},
        {"--profile", options.shows_profile},
        {"--trace", !options.trace.empty()},
        {"--warmup", options.warms_up},
@@ -136,7 +137,7 @@ Result<Json> request_of(const RunOptions& options, const std::string& model, boo
     ANEMONE_ASSIGN_OR_RETURN(out["prompt_ids"],
                              parse_token_ids(*options.prompt_ids, "--prompt-ids"));
   } else {
-    ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(*options.prompt));
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(options));
     if (is_chat)
       out["messages"] = chat_messages(options, text);
     else

@@ -80,11 +80,24 @@ Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& 
   return out;
 }
 
-Result<std::string> prompt_text(const std::string& prompt) {
-  if (prompt != "-") return prompt;
+Result<std::string> prompt_text(const RunOptions& options) {
+  // A file that holds "-" is no request to read stdin.
+  if (*options.prompt != "-" || !options.prompt_file.empty()) return *options.prompt;
   ANEMONE_ASSIGN_OR_RETURN(std::string text, read_stdin());
   if (text.ends_with('\n')) text.pop_back();
   return text;
+}
+
+Status read_text_files(RunOptions& options) {
+  if (options.system.starts_with('@')) {
+    ANEMONE_ASSIGN_OR_RETURN(options.system, text_or_file(options.system));
+    if (options.system.ends_with('\n')) options.system.pop_back();
+  }
+  if (options.prompt_file.empty()) return {};
+  ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(options.prompt_file));
+  if (text.ends_with('\n')) text.pop_back();
+  options.prompt = std::move(text);
+  return {};
 }
 
 Result<engine::GenerateOptions> generate_options(const RunOptions& options,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/freed_memory.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -28,6 +30,7 @@
 #include "serve/jsonl/line_channel.h"
 #include "serve/jsonl/socket_server.h"
 #include "serve/openai_server.h"
+#include "serve/request_log.h"
 
 namespace anemone::cli {
 namespace {
@@ -36,14 +39,26 @@ namespace {
 constexpr std::chrono::milliseconds kGrace{7'500};
 constexpr std::chrono::milliseconds kDeadline{9'500};
 
+// A line about the server itself, of JSON where the others are.
+std::string line_of(serve::LogFormat format, std::string_view event, const Json& more,
+                    std::string_view text) {
+  if (format != serve::LogFormat::kJson) return fmt::format("anemone: {}\n", text);
+  using std::chrono::system_clock;
+  const auto now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch());
+  return serve::log_line_of(event, more, now.count());
+}
+
 // Writes to stderr without stdio, and only if there is room: a stopped terminal, or a pipe that
 // nobody reads, must not keep the process alive.
-void say_late(std::size_t cut_off) {
+void say_late(std::size_t cut_off, serve::LogFormat format) {
   // A count of 0 means that something other than a request hangs.
   const std::string text =
-      cut_off == 0 ? std::string("anemone: the process ended before the server had stopped\n")
-                   : fmt::format("anemone: cut off {} request{} that did not end in time\n",
-                                 cut_off, cut_off == 1 ? "" : "s");
+      cut_off == 0 ? line_of(format, "ended_before_stop", Json::object(),
+                             "the process ended before the server had stopped")
+                   : line_of(format, "requests_cut_off", {{"requests", cut_off}},
+                             fmt::format("cut off {} request{} that did not end in time", cut_off,
+                                         cut_off == 1 ? "" : "s"));
   pollfd wait = {STDERR_FILENO, POLLOUT, 0};
   if (::poll(&wait, 1, 0) > 0 && (wait.revents & POLLOUT) != 0) [[maybe_unused]]
     const auto written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -57,7 +72,7 @@ Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServ
   std::atomic<std::size_t> cut_off = 0;
   const StopDeadline deadline(stop, kDeadline, [&] {
     ready.remove();
-    say_late(cut_off);
+    say_late(cut_off, options.server.log_format);
   });
   const std::unique_ptr<serve::OpenAiServer> serving = std::move(server);
   serving->serve(std::move(models), options.server.engine);
@@ -65,14 +80,17 @@ Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServ
   const bool is_open =
       options.server.api_keys.empty() && !serve::is_loopback(options.server.http.host);
   const bool is_socket = !options.server.http.socket_path.empty();
-  fmt::print(stderr, "anemone: serving {} on {}{}{}\n", names, escaped(serving->url()),
-             is_socket ? "" : "/v1",
-             is_open ? ", open to all who reach it (no --api-key-file)" : "");
+  const std::string url = serving->url() + (is_socket ? "" : "/v1");
+  fmt::print(stderr, "{}",
+             line_of(options.server.log_format, "serving",
+                     {{"models", names}, {"url", url}, {"open_to_all", is_open}},
+                     fmt::format("serving {} on {}{}", names, escaped(url),
+                                 is_open ? ", open to all who reach it (no --api-key-file)" : "")));
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
   interrupt_flag() = true;  // for a model that is being compiled
   if (serving->stop(kGrace, &cut_off)) return {};
-  say_late(cut_off);
+  say_late(cut_off, options.server.log_format);
   return Status(Code::kCancelled, "");  // that was its line
 }
 
@@ -108,9 +126,9 @@ Status serve_socket(const ServeOptions& options, serve::ModelPool& models, int s
   LinesEngine lines(models, options.server);
   ANEMONE_ASSIGN_OR_RETURN(const auto server,
                            serve::jsonl::SocketServer::listen(models, lines.engine(), socket));
-  const StopDeadline deadline(stop, kDeadline, [&server] {
+  const StopDeadline deadline(stop, kDeadline, [&server, &options] {
     server->remove_file();
-    say_late(0);
+    say_late(0, options.server.log_format);
   });
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, options.socket)));
   return server->run(stop);
@@ -121,7 +139,8 @@ Status serve_stdin(const ServeOptions& options, serve::ModelPool& models, int st
   lines.defaults = options.server.defaults;
   serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, "")));
-  const StopDeadline deadline(stop, kDeadline, [] { say_late(0); });
+  const StopDeadline deadline(stop, kDeadline,
+                              [&options] { say_late(0, options.server.log_format); });
   LinesEngine engine(models, options.server);
   std::atomic<bool> cancel = false;
   return serve::jsonl::answer_channel(channel, models, engine.engine(), lines, cancel);
@@ -142,10 +161,36 @@ Status check_host_names(const std::vector<std::string>& names) {
   return {};
 }
 
+// "127.0.0.1:9000", which no resolver knows.
+Status check_listen_host(const std::string& host) {
+  const std::size_t colon = host.find(':');
+  const bool has_port = colon != host.npos && colon == host.rfind(':') &&
+                        host.find_first_not_of("0123456789", colon + 1) == host.npos;
+  if (!has_port) return {};
+  return invalid_argument("[--host] expected an address without a port, got {} (--port sets it)",
+                          shortened(host, 60));
+}
+
+// As browsers write it in the header Origin: another one would fit no page.
+Status check_origins(const std::vector<std::string>& origins) {
+  for (const std::string& origin : origins) {
+    const std::size_t scheme = origin.find("://");
+    const bool is_origin = scheme != origin.npos && scheme > 0 && scheme + 3 < origin.size() &&
+                           origin.find_first_of("/ ", scheme + 3) == origin.npos;
+    if (origin != "*" && origin != "null" && !is_origin)
+      return invalid_argument(
+          "[--cors] expected * or an origin such as https://chat.example, without a path, got {}",
+          shortened(origin, 60));
+  }
+  return {};
+}
+
 Status run_serve(ServeOptions options, const Context& context) {
   // What is wrong with them is said before the models are read.
   if (options.is_http()) {
     ANEMONE_RETURN_IF_ERROR(check_host_names(options.server.allowed_hosts));
+    ANEMONE_RETURN_IF_ERROR(check_listen_host(options.server.http.host));
+    ANEMONE_RETURN_IF_ERROR(check_origins(options.server.cors_origins));
     ANEMONE_ASSIGN_OR_RETURN(options.server.api_keys, read_api_keys(options.key));
     if (!options.tls_certificate.empty()) {
       ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,

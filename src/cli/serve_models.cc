@@ -2,6 +2,7 @@
 #include "cli/serve_models.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
@@ -73,6 +74,7 @@ class CommandLineModels : public serve::ModelProvider {
     const bool has_bar = loads_++ < options_.models_at_start();
     ANEMONE_ASSIGN_OR_RETURN(out.model,
                              load_model(path, request, *executor_, load, has_bar ? "loading" : ""));
+    if (out.model->tokenizer() == nullptr) note_no_tokenizer(name);
     // Only HTTP has a way to ask for labels.
     if (!options_.is_http()) ANEMONE_RETURN_IF_ERROR(out.model->check_generates());
     ANEMONE_RETURN_IF_ERROR(engine::check_speculation(speculation_, *out.model).with("--draft"));
@@ -84,6 +86,13 @@ class CommandLineModels : public serve::ModelProvider {
   }
 
  private:
+  // At the start, where somebody reads; the log of JSON has no notes.
+  void note_no_tokenizer(const std::string& name) const {
+    if (options_.server.log_format == serve::LogFormat::kText)
+      fmt::print(stderr, "note: {} has no tokenizer: it answers requests with token ids alone\n",
+                 escaped(name));
+  }
+
   const ServeOptions options_;
   const engine::SpeculationOptions speculation_;
   const Context& context_;

@@ -85,28 +85,32 @@ const CLI::App* child_named(const CLI::App& app, std::string_view name) {
   return nullptr;
 }
 
-Status check_tables(const CLI::App& app, const SettingTables& tables, std::string_view path) {
+// What is wrong with the names in the tables, an error each.
+std::vector<Status> table_errors(const CLI::App& app, const SettingTables& tables,
+                                 std::string_view path) {
+  std::vector<Status> errors;
   for (const auto& [table, flags] : tables) {
     const CLI::App* command = &app;
     std::string_view rest = table;
-    while (!rest.empty()) {
+    while (command != nullptr && !rest.empty()) {
       const std::string_view name = rest.substr(0, rest.find('.'));
       rest.remove_prefix(std::min(rest.size(), name.size() + 1));
       const CLI::App* child = child_named(*command, name);
-      if (child == nullptr) {
-        return invalid_argument("[{}] expected [{}] to be a command{}", path, shortened(table, 60),
-                                did_you_mean(name, command_names(*command)));
-      }
+      if (child == nullptr)
+        errors.push_back(invalid_argument("[{}] expected [{}] to be a command{}", path,
+                                          shortened(table, 60),
+                                          did_you_mean(name, command_names(*command))));
       command = child;
     }
+    if (command == nullptr) continue;
     const std::vector<std::string> names = names_for(*command);
     for (const auto& [flag, value] : flags)
       if (std::ranges::find(names, flag) == names.end())
-        return invalid_argument("[{}] expected a flag{}, got {}{}", path,
-                                table.empty() ? "" : " of " + table, shortened(flag, 60),
-                                did_you_mean(flag, names));
+        errors.push_back(invalid_argument("[{}] expected a flag{}, got {}{}", path,
+                                          table.empty() ? "" : " of " + table, shortened(flag, 60),
+                                          did_you_mean(flag, names)));
   }
-  return {};
+  return errors;
 }
 
 std::optional<bool> boolean_of(std::string_view text) {
@@ -114,6 +118,65 @@ std::optional<bool> boolean_of(std::string_view text) {
   if (word == "1" || word == "true" || word == "yes" || word == "on") return true;
   if (word == "0" || word == "false" || word == "no" || word == "off") return false;
   return std::nullopt;
+}
+
+// "run.max-new in /home/a/.config/anemone/config.toml".
+std::string origin_in_file(std::string_view table, std::string_view flag, std::string_view file) {
+  return fmt::format("{}{}{} in {}", table, table.empty() ? "" : ".", flag, file);
+}
+
+// Whether the option can have as many values, of this kind.
+Status check_form(const CLI::Option& option, const SettingValue& value, const std::string& origin) {
+  const std::vector<std::string>& texts = value.texts;
+  const auto most = static_cast<std::size_t>(std::max(option.get_items_expected_max(), 0));
+  if (most == 0 && (texts.size() != 1 || !boolean_of(texts.front())))
+    return invalid_argument("[{}] expected true or false, got {}", origin,
+                            shortened(fmt::format("{}", fmt::join(texts, ", ")), 60));
+  if (most > 0 && value.is_boolean)
+    return invalid_argument("[{}] expected a value, got {}", origin, texts.front());
+  if (most > 0 && texts.size() > most)
+    return invalid_argument("[{}] expected one value, got {}", origin, texts.size());
+  return {};
+}
+
+// Whether the option takes the value, which it does not keep. Runs no callback of it.
+Status check_value(CLI::Option& option, const SettingValue& value, const std::string& origin) {
+  ANEMONE_RETURN_IF_ERROR(check_form(option, value, origin));
+  if (option.get_items_expected_max() == 0) return {};
+  const std::string type = option.get_type_name();
+  Status status;
+  for (const std::string& text : value.texts) option.add_result(text);
+  try {
+    if (type.starts_with("FLOAT"))
+      static_cast<void>(option.as<double>());
+    else if (type.starts_with("UINT"))
+      static_cast<void>(option.as<std::uint64_t>());
+    else if (type.starts_with("INT"))
+      static_cast<void>(option.as<std::int64_t>());
+    else
+      static_cast<void>(option.as<std::vector<std::string>>());
+  } catch (const CLI::ConversionError&) {
+    status = invalid_argument("[{}] expected a {}, got {}", origin,
+                              type.starts_with("FLOAT") ? "number" : "whole number",
+                              shortened(value.texts.front(), 60));
+  } catch (const CLI::ParseError& error) {
+    const std::string_view message = error.what();
+    const std::size_t colon = message.find(": ");
+    status = invalid_argument("[{}] {}", origin,
+                              colon == message.npos ? message : message.substr(colon + 2));
+  }
+  option.clear();
+  return status;
+}
+
+// Whether a table of the file is about the options of the command: its own, that of a command above
+// or below it.
+bool is_about(std::string_view table, std::string_view command) {
+  const auto is_within = [](std::string_view inner, std::string_view outer) {
+    return outer.empty() || inner == outer ||
+           (inner.starts_with(outer) && inner[outer.size()] == '.');
+  };
+  return is_within(command, table) || is_within(table, command);
 }
 
 std::string named_settings_path(const CLI::App& line) {
@@ -141,8 +204,7 @@ std::string default_settings_path() {
   return folder ? *folder + "/anemone/config.toml" : "";
 }
 
-Result<Settings> Settings::read(const CLI::App& line) {
-  Settings settings;
+Result<std::string> Settings::read_sources(const CLI::App& line, Settings& settings) {
   settings.variables_ = anemone_variables();
   settings.path_ = named_settings_path(line);
   if (settings.path_.empty()) {
@@ -152,11 +214,53 @@ Result<Settings> Settings::read(const CLI::App& line) {
     if (settings.path_.empty() || !std::filesystem::is_regular_file(settings.path_, error))
       settings.path_.clear();
   }
-  if (settings.path_.empty()) return settings;
-  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(settings.path_, kMaxBytes));
+  if (settings.path_.empty()) return std::string();
+  return read_file(settings.path_, kMaxBytes);
+}
+
+Result<Settings> Settings::read(const CLI::App& line) {
+  Settings settings;
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_sources(line, settings));
   ANEMONE_ASSIGN_OR_RETURN(settings.tables_, parse_settings(text, settings.path_));
-  ANEMONE_RETURN_IF_ERROR(check_tables(line, settings.tables_, settings.path_));
+  const std::vector<Status> errors = table_errors(line, settings.tables_, settings.path_);
+  if (!errors.empty()) return errors.front();
   return settings;
+}
+
+Result<Settings> Settings::examine(const CLI::App& line, CLI::App& all) {
+  Settings settings;
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_sources(line, settings));
+  auto tables = parse_settings(text, settings.path_);
+  if (tables.ok())
+    settings.tables_ = *std::move(tables);
+  else
+    settings.problems_.emplace_back(tables.status().message());
+  for (const Status& error : table_errors(line, settings.tables_, settings.path_))
+    settings.problems_.emplace_back(error.message());
+  settings.examine_values(all);
+  return settings;
+}
+
+void Settings::examine_values(CLI::App& command) {
+  const std::string path = path_of(command);
+  const auto check = [&](CLI::Option& option, const SettingValue& value,
+                         const std::string& origin) {
+    const Status status = check_value(option, value, origin);
+    if (!status.ok() && wrong_.insert(origin).second) problems_.emplace_back(status.message());
+  };
+  for (CLI::Option* option : command.get_options()) {
+    if (!can_be_set(*option)) continue;
+    for (const std::string& flag : option->get_lnames()) {
+      for (const std::string& name : {variable_name(path, flag), variable_name("", flag)})
+        if (const auto it = variables_.find(name); it != variables_.end())
+          check(*option, {.texts = {it->second}}, name);
+      for (const auto& [table, flags] : tables_)
+        if (const auto it = flags.find(flag); it != flags.end() && is_about(table, path))
+          check(*option, it->second, origin_in_file(table, flag, path_));
+    }
+  }
+  for (CLI::App* child : command.get_subcommands([](const CLI::App*) { return true; }))
+    examine_values(*child);
 }
 
 std::optional<Settings::Found> Settings::find(const std::vector<std::string>& command,
@@ -170,29 +274,19 @@ std::optional<Settings::Found> Settings::find(const std::vector<std::string>& co
     const auto table = tables_.find(*path);
     if (table == tables_.end()) continue;
     if (const auto it = table->second.find(flag); it != table->second.end())
-      return Found{it->second,
-                   fmt::format("{}{}{} in {}", *path, path->empty() ? "" : ".", flag, path_)};
+      return Found{it->second, origin_in_file(*path, flag, path_)};
   }
   return std::nullopt;
 }
 
 Status Settings::set(CLI::Option& option, const Found& found) {
-  const std::vector<std::string>& texts = found.value.texts;
-  const auto most = static_cast<std::size_t>(std::max(option.get_items_expected_max(), 0));
+  ANEMONE_RETURN_IF_ERROR(check_form(option, found.value, found.origin));
   origins_[option.get_name()] = found.origin;
-  if (most == 0) {
-    const auto is_on = texts.size() == 1 ? boolean_of(texts.front()) : std::nullopt;
-    if (!is_on)
-      return invalid_argument("[{}] expected true or false, got {}", found.origin,
-                              shortened(fmt::format("{}", fmt::join(texts, ", ")), 60));
-    if (*is_on) option.add_result("true");
+  if (option.get_items_expected_max() == 0) {
+    if (boolean_of(found.value.texts.front()).value_or(false)) option.add_result("true");
     return {};
   }
-  if (found.value.is_boolean)
-    return invalid_argument("[{}] expected a value, got {}", found.origin, texts.front());
-  if (texts.size() > most)
-    return invalid_argument("[{}] expected one value, got {}", found.origin, texts.size());
-  for (const std::string& text : texts) option.add_result(text);
+  for (const std::string& text : found.value.texts) option.add_result(text);
   return {};
 }
 
@@ -219,7 +313,7 @@ Status Settings::apply(const CLI::App& line, CLI::App& app) {
         continue;
       for (const std::string& name : option.get_lnames()) {
         const auto found = find(command, name);
-        if (!found) continue;
+        if (!found || wrong_.contains(found->origin)) continue;
         ANEMONE_RETURN_IF_ERROR(set(*targets[i], *found));
         break;
       }
@@ -234,6 +328,16 @@ std::string Settings::with_origins(std::string message) const {
     if (message.starts_with(flag)) return message.replace(0, flag.size(), "[" + origin + "]");
   }
   return message;
+}
+
+std::vector<std::string> flag_variables(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const std::string& flag : names_for(app)) names.push_back(variable_name(path_of(app), flag));
+  for (const CLI::App* child : children(app)) {
+    const std::vector<std::string> below = flag_variables(*child);
+    names.insert(names.end(), below.begin(), below.end());
+  }
+  return names;
 }
 
 std::string flag_of_variable(const CLI::App& app, const std::string& variable) {

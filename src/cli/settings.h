@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,12 @@ class Settings {
   // not exist; kIo when a file that was named cannot be read.
   static Result<Settings> read(const CLI::App& line);
 
+  // The same for `anemone doctor`: what is wrong with the file, and with a value of any command, in
+  // the file or the environment, becomes one of problems(), and what is wrong sets nothing. `all`
+  // has the same flags as `line` and has parsed nothing; it is of no use afterwards. kIo when a
+  // file that was named cannot be read.
+  static Result<Settings> examine(const CLI::App& line, CLI::App& all);
+
   // Gives the options of `app` the values that the command line does not give. `app` has the same
   // flags as `line` and has parsed nothing yet. kInvalidArgument for a value that the flag cannot
   // have.
@@ -43,6 +50,8 @@ class Settings {
   // The settings file; empty where there is none.
   const std::string& path() const { return path_; }
   const SettingTables& tables() const { return tables_; }
+  // What examine() found, a message each.
+  const std::vector<std::string>& problems() const { return problems_; }
 
  private:
   struct Found {
@@ -52,12 +61,20 @@ class Settings {
   // The value of a flag of the last of the commands, which are "", "cache", "cache.prune".
   std::optional<Found> find(const std::vector<std::string>& command, const std::string& flag) const;
   Status set(CLI::Option& option, const Found& found);
+  // Reads the environment and the text of the settings file, of which path_ is set.
+  static Result<std::string> read_sources(const CLI::App& line, Settings& settings);
+  void examine_values(CLI::App& command);
 
   std::map<std::string, std::string> variables_;
   std::string path_;
   SettingTables tables_;
   std::map<std::string, std::string> origins_;  // by name of the option
+  std::vector<std::string> problems_;
+  std::set<std::string> wrong_;  // origins of values that a flag cannot have
 };
+
+// The names of the variables that set a flag of the app or of its commands.
+std::vector<std::string> flag_variables(const CLI::App& app);
 
 // The flag that a variable sets, "--max-new" or "--max-new of run"; empty where it sets none.
 std::string flag_of_variable(const CLI::App& app, const std::string& variable);

@@ -12,6 +12,7 @@
 #include "base/escape.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/exit_status.h"
 #include "cli/help.h"
 #include "cli/output.h"
 
@@ -54,6 +55,16 @@ constexpr OtherName kFlags[] = {
     {"--model", "MODEL"},
     {"--num-threads", "--threads"},
     {"--system-prompt", "--system"},
+    {"--system-prompt-file", "--system"},
+    {"--prompt-file", "--file"},
+    {"--cert", "--tls-cert"},
+    {"--ssl-certfile", "--tls-cert"},
+    {"--ssl-cert-file", "--tls-cert"},
+    {"--ssl-keyfile", "--tls-key"},
+    {"--ssl-key-file", "--tls-key"},
+    {"--listen", "--host"},
+    {"--bind", "--host"},
+    {"--allowed-origins", "--cors"},
 };
 
 // Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other.
@@ -125,11 +136,16 @@ const CLI::Option* option_of(const CLI::App& command, const std::string& name) {
   return nullptr;
 }
 
+// What nothing on the command line took.
+std::vector<std::string> remaining_words(const CLI::App& app) {
+  std::vector<std::string> words = last_chosen(app).remaining();
+  return words.empty() ? app.remaining(true) : words;
+}
+
 // What stands on the command line and belongs nowhere.
 std::string unexpected(const CLI::App& app) {
   const CLI::App& command = last_chosen(app);
-  std::vector<std::string> words = command.remaining();
-  if (words.empty()) words = app.remaining(true);
+  const std::vector<std::string> words = remaining_words(app);
   if (words.empty()) return "expected nothing more, got another argument";
   // The library keeps them in the order of the line, flags first where they are known to be such.
   const auto flag = std::ranges::find_if(
@@ -192,10 +208,20 @@ std::string required(const CLI::App& app, const std::string& message) {
     return fmt::format("[{}] expected {}, got none of them", chosen_command(app), list);
   }
   if (const std::size_t at = message.find(" is required"); at != message.npos) {
+    // A misspelt flag is more likely than a forgotten value.
+    if (std::ranges::any_of(remaining_words(app), [](const std::string& word) {
+          return word.starts_with('-') && word.size() > 1 && word != "--";
+        }))
+      return unexpected(app);
     std::string name = message.substr(0, at);
-    if (const CLI::Option* option = option_of(last_chosen(app), name); option != nullptr)
-      name = option_name(*option);
-    return fmt::format("[{}] expected a value, got none", name);
+    const CLI::Option* option = option_of(last_chosen(app), name);
+    if (option == nullptr) return fmt::format("[{}] expected a value, got none", name);
+    if (option->get_positional())
+      return fmt::format("[{}] expected a value, got none", option_name(*option));
+    std::string flags = "--" + option->get_lnames().front();
+    if (!option->get_snames().empty())
+      flags = fmt::format("-{} or {}", option->get_snames().front(), flags);
+    return fmt::format("[{}] is missing: expected {} with a value", option_name(*option), flags);
   }
   return message;
 }
@@ -255,9 +281,15 @@ Status usage_error(const CLI::App& app, const CLI::ParseError& error) {
 void add_help_commands(CLI::App& app, Context& context) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help = app.add_subcommand("help", "Show the help of a command");
-  help->add_option("COMMAND", *words, "run, or cache list; none: all commands");
+  help->add_option("COMMAND", *words, "run, or cache list; exit-codes; none: all commands");
   help->callback([&app, &context, words] {
     context.action = [&app, words]() -> Status {
+      if (*words == std::vector<std::string>{"exit-codes"}) {
+        std::string text = "Exit codes of every command:\n";
+        for (const ExitStatus& status : exit_statuses())
+          text += fmt::format("  {:>3}  {}\n", status.code, wrapped(status.meaning, 7, 7));
+        return print_out(text);
+      }
       const CLI::App* command = &app;
       std::string prefix = "anemone";
       for (const std::string& word : *words) {

@@ -27,7 +27,7 @@ openai::AccessOptions access_options(const OpenAiServerOptions& options) {
   out.is_https = options.http.tls != nullptr;
   const bool is_local = is_loopback(options.http.host);
   // A page that has its own name point here does not know the key.
-  if (!is_local && !options.api_keys.empty() && options.allowed_hosts.empty()) return out;
+  if (!options.api_keys.empty() && options.allowed_hosts.empty()) return out;
   out.hosts = options.allowed_hosts;
   out.hosts->push_back(options.http.host);
   // Addresses are safe, since only a name can be pointed elsewhere; a server for the network has

@@ -125,6 +125,12 @@ std::string log_line_of(const ModelEvent& event, LogFormat format, std::int64_t 
   return format == LogFormat::kJson ? json_line(event, unix_ms) : text_line(event, unix_ms);
 }
 
+std::string log_line_of(std::string_view event, const Json& more, std::int64_t unix_ms) {
+  Json out = {{"time", time_text(unix_ms)}, {"event", event}};
+  out.update(more);
+  return escaped_json(dump_json(out)) + "\n";
+}
+
 void RequestLog::write(const LogEntry& entry) const noexcept {
   write_line(entry);
 }

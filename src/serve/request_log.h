@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "serve/http/message.h"
 #include "serve/model_events.h"
 
@@ -38,6 +39,9 @@ std::string log_line_of(const LogEntry& entry, LogFormat format, std::int64_t un
 // The line of what happened to a model: "2026-01-31T12:00:00.250Z loaded pocket in 1.234 s, 12.3
 // MB".
 std::string log_line_of(const ModelEvent& event, LogFormat format, std::int64_t unix_ms);
+
+// A line of JSON about the server itself: {"time", "event"} and the members of `more`, an object.
+std::string log_line_of(std::string_view event, const Json& more, std::int64_t unix_ms);
 
 // Writes entries to a descriptor. Thread-safe.
 class RequestLog {

@@ -70,7 +70,9 @@ TEST_F(Doctor, FindsADamagedArtifact) {
   ASSERT_TRUE(write_file(path + "/" + name, weights).ok());
   expect_problem(run_anemone("doctor " + path), name);
   expect_problem(run_anemone("doctor " + folder_.path()), folder_.path());
-  expect_problem(run_anemone("doctor /nonexistent"), "/nonexistent");
+  expect_problem(run_anemone("doctor /nonexistent"), "[/nonexistent] no such file or folder");
+  expect_problem(run_anemone("doctor " + source_path("tests/compiler/data/tiny/qwen2")),
+                 "anemone compile makes one of a checkpoint");
 }
 
 TEST_F(Doctor, FindsACacheThatCannotBeWritten) {

@@ -2,6 +2,7 @@
 // The commands that make and use a compiled model, on the pocket model.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -143,6 +144,61 @@ TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   std::string ids;
   for (int i = 0; i < 600; ++i) ids += "5 ";
   expect_error(run("--prompt-ids '" + ids + "'"), 2, "512");
+}
+
+TEST_F(PocketModel, TakesTextsFromFiles) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("rules")) << "Answer in one word.\n";
+  std::ofstream(folder.file("question")) << "What is 17 + 25?\n";
+  std::ofstream(folder.file("dash")) << "-";
+  std::ofstream(folder.file("template")) << "{{ messages[0].content }}";
+  const auto tokens = [](const std::string& arguments) {
+    return run_json(arguments + " --max-new 1")["prompt_tokens"];
+  };
+  const std::string question = "--file " + quoted(folder.file("question"));
+  EXPECT_EQ(run(question).out, "17 + 25 = 42.\n");
+  EXPECT_EQ(tokens(question + " --system @" + quoted(folder.file("rules"))),
+            tokens("'What is 17 + 25?' --system 'Answer in one word.'"));
+  const auto dash = [&](const std::string& in) {
+    return parse_json(run("--json --max-new 1 --file " + quoted(folder.file("dash")), in).out, "");
+  };
+  EXPECT_EQ((*dash(""))["prompt_tokens"], (*dash("a b c d"))["prompt_tokens"])
+      << "no stdin is read";
+  EXPECT_EQ(run("'The capital of France' --max-new 4 --chat-template-file " +
+                quoted(folder.file("template")))
+                .out,
+            " is Paris\n");
+  expect_error(run("x --system @/nonexistent"), 5, "[/nonexistent] cannot open");
+  expect_error(run("--file /nonexistent"), 5, "[/nonexistent] cannot open");
+}
+
+TEST_F(PocketModel, WithoutAChatTemplateContinuesTheTextAndSaysSo) {
+  const TemporaryFolder folder;
+  const std::string bare = folder.file("bare");
+  fs::create_directory(bare);
+  for (const auto& entry : fs::directory_iterator(checkpoint()))
+    if (const std::string name = entry.path().filename().string();
+        name != "chat_template.jinja" && name != "tokenizer_config.json")
+      fs::copy(entry.path(), bare + "/" + name);
+  const auto answer = [&](const std::string& arguments) {
+    return run_in("", "ANEMONE_CACHE=" + quoted(folder.file("cache")) + " ",
+                  "run " + quoted(bare) + " " + arguments);
+  };
+  const Outcome text = answer("'The capital of France' --max-new 4");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(text.out, " is Paris\n");
+  EXPECT_NE(text.err.find("has no chat template, so the prompt is continued as plain text"),
+            std::string::npos)
+      << text.err;
+  EXPECT_EQ(answer("x --max-new 1 --raw").err, "");
+  expect_error(answer(""), 2, "cannot chat (--chat-template-file gives it one)");
+}
+
+TEST_F(PocketModel, EmbedsTheLinesOfStdinForADash) {
+  const std::string embed = "embed " + quoted(model());
+  const Outcome dash = run_anemone(embed + " -", "hi\n");
+  EXPECT_EQ(dash.code, 0) << dash.err;
+  EXPECT_EQ(dash.out, run_anemone(embed + " hi").out);
 }
 
 // Neither over a file that the command reads, nor beside those of a model.

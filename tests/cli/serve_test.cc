@@ -90,6 +90,27 @@ TEST_F(ServeCommand, TakesAnotherChatTemplate) {
   EXPECT_NE(outcome.out.find("\"text\":\" is Paris\""), std::string::npos) << outcome.out;
 }
 
+// The line that says where the server is, too.
+TEST_F(ServeCommand, WritesALogOfJsonAlone) {
+  const anemone::testing::TemporaryFolder folder;
+  const std::string script = "'" ANEMONE_BINARY "' " ANEMONE_FLAGS " serve '" + model() +
+                             "' --port 0 --ready-file '" + folder.file("ready") +
+                             "' --log-format json 2>'" + folder.file("log") + "' & while [ ! -s '" +
+                             folder.file("ready") + "' ]; do sleep 0.02; done; kill $!; wait $!";
+  ASSERT_EQ(std::system(script.c_str()), 0);
+  std::istringstream lines(contents(folder.file("log")));
+  std::vector<Json> events;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = parse_json(line, "line");
+    ASSERT_TRUE(json.ok()) << line;
+    events.push_back(*json);
+  }
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back()["event"], "serving");
+  EXPECT_TRUE(events.back()["url"].get<std::string>().ends_with("/v1"));
+  EXPECT_EQ(events.back()["open_to_all"], false);
+}
+
 TEST_F(ServeCommand, ServesUntilItIsTold) {
   for (const int signal : {SIGTERM, SIGINT}) {
     ServeProcess server(model(), ready());

@@ -108,7 +108,7 @@ TEST_F(SettingsOfCommands, FlagsWithoutValueAreSwitched) {
   EXPECT_TRUE(is_json("ANEMONE_JSON=yes"));
   EXPECT_FALSE(is_json("ANEMONE_JSON=0"));
   EXPECT_FALSE(is_json("ANEMONE_JSON=1 ANEMONE_DOCTOR_JSON=off"));
-  expect_refused(run_in("", "ANEMONE_JSON=maybe ", "doctor"),
+  expect_refused(run_in("", "ANEMONE_JSON=maybe ", "cache list"),
                  "[ANEMONE_JSON] expected true or false, got maybe");
 }
 
@@ -125,23 +125,23 @@ TEST_F(SettingsOfCommands, RequiredFlagsAreThereAndLinesGoBeforeWhatTheyExclude)
 }
 
 TEST_F(SettingsOfCommands, ErrorsNameTheOrigin) {
-  expect_refused(run_in("", "ANEMONE_THREADS=0 ", "doctor"),
-                 "[ANEMONE_THREADS] expected 1 to 1024, got 0 (see anemone doctor --help)");
-  write("[doctor]\nthreads = 0\n");
-  expect_refused(
-      run_anemone("doctor"),
-      "[doctor.threads in " + file() + "] expected 1 to 1024, got 0 (see anemone doctor --help)");
+  expect_refused(run_in("", "ANEMONE_THREADS=0 ", "cache list"),
+                 "[ANEMONE_THREADS] expected 1 to 1024, got 0 (see anemone cache list --help)");
+  write("[cache]\nthreads = 0\n");
+  expect_refused(run_anemone("cache list"), "[cache.threads in " + file() +
+                                                "] expected 1 to 1024, got 0 (see anemone cache "
+                                                "list --help)");
   write("thread = 1\n");
-  expect_refused(run_anemone("doctor"),
+  expect_refused(run_anemone("cache list"),
                  "[" + file() + "] expected a flag, got thread: did you mean threads?");
   write("[doctor]\nport = 1\n");
-  expect_refused(run_anemone("doctor"), "[" + file() + "] expected a flag of doctor, got port");
+  expect_refused(run_anemone("cache list"), "[" + file() + "] expected a flag of doctor, got port");
   write("[serv]\nport = 1\n");
-  expect_refused(run_anemone("doctor"),
+  expect_refused(run_anemone("cache list"),
                  "[" + file() + "] expected [serv] to be a command: did you mean serve?");
   // A key would be in the reach of everybody who reads the file.
   write("[serve]\napi-key = \"k\"\n");
-  EXPECT_EQ(run_anemone("doctor").code, 2);
+  EXPECT_EQ(run_anemone("cache list").code, 2);
   // What tells how to mend it does not depend on it.
   EXPECT_EQ(run_anemone("serve --help").code, 0);
   EXPECT_EQ(run_anemone("version").code, 0);
@@ -151,15 +151,59 @@ TEST_F(SettingsOfCommands, ErrorsNameTheOrigin) {
 
 TEST_F(SettingsOfCommands, DoctorListsThem) {
   write("threads = 1\n[run]\nstop = [\"a\", \"b\"]\n");
-  const Outcome outcome = run_in(
-      "", "ANEMONE_RUN_MAX_NEW=9 ANEMONE_TRHEADS=2 ANEMONE_API_KEY=of-the-server ", "doctor");
+  const Outcome outcome =
+      run_in("", "ANEMONE_RUN_MAX_NEW=9 ANEMONE_SERVE_ARGUMENTS=x ANEMONE_API_KEY=of-the-server ",
+             "doctor");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const std::string& part :
-       {std::string("ANEMONE_RUN_MAX_NEW=9: --max-new of run"),
-        std::string("ANEMONE_TRHEADS=2: sets nothing: no flag has this name"), file(),
-        std::string("threads = 1"), std::string("run.stop = a, b")})
+       {std::string("ANEMONE_RUN_MAX_NEW=9: --max-new of run"), file(), std::string("threads = 1"),
+        std::string("run.stop = a, b"), std::string("1 thread is used"),
+        std::string("ANEMONE_SERVE_ARGUMENTS=x: the arguments of the systemd unit")})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
   EXPECT_EQ(outcome.out.find("of-the-server"), std::string::npos);
+}
+
+// One report, whatever is wrong; and what is wrong does not stop it.
+TEST_F(SettingsOfCommands, DoctorSaysWhatIsWrongWithThem) {
+  write(
+      "thread = 1\n[run]\nmax-new = \"x\"\ntemperature = \"hot\"\ngreedy = 3\nseed = 7\n"
+      "[serv]\nport = 1\n[serve]\nport = 70000\nlog-format = true\n[doctor]\nthreads = 0\n");
+  const Outcome outcome =
+      run_in("", "ANEMONE_SERVE_PROT=9 ANEMONE_TOP_K=-1 ANEMONE_RUN_CONTEXT=4k ", "doctor");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  const std::string place = " in " + file() + "] ";
+  for (const std::string& part :
+       {"[" + file() + "] expected a flag, got thread: did you mean threads?",
+        "[run.max-new" + place + "expected a whole number of at least 0, got x",
+        "[run.temperature" + place + "expected a number, got hot",
+        "[run.greedy" + place + "expected true or false, got 3",
+        "[" + file() + "] expected [serv] to be a command: did you mean serve?",
+        "[serve.port" + place + "expected 0 to 65535, got 70000",
+        "[serve.log-format" + place + "expected a value, got true",
+        "[doctor.threads" + place + "expected 1 to 1024, got 0",
+        std::string("[ANEMONE_SERVE_PROT] expected a variable that sets a flag, got another: did "
+                    "you mean ANEMONE_SERVE_PORT?"),
+        std::string("[ANEMONE_TOP_K] expected a whole number of at least 0, got -1")})
+    EXPECT_NE(outcome.out.find("problem: " + part), std::string::npos) << part << "\n"
+                                                                       << outcome.out;
+  EXPECT_NE(outcome.err.find("expected no problem, got 10: "), std::string::npos) << outcome.err;
+  write("a = \n");
+  const Outcome broken = run_anemone("doctor");
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_NE(broken.out.find("line 1: expected TOML"), std::string::npos) << broken.out;
+}
+
+TEST_F(SettingsOfCommands, ThoseThatAFlagExcludesAreLeftOut) {
+  const std::string run =
+      "run " + source_path("tests/compiler/data/tiny/qwen2") + " --max-new 1 --ignore-eos ";
+  write("[run]\nsystem = \"You are X\"\nstop = \"END\"\n");
+  // Without the settings it is what it says without them: the model has no tokenizer.
+  const Outcome raw = run_anemone(run + "hi --raw");
+  EXPECT_NE(raw.err.find("expected a model with a tokenizer.json"), std::string::npos) << raw.err;
+  const Outcome ids = run_anemone(run + "--prompt-ids 1,2");
+  EXPECT_EQ(ids.code, 0) << ids.err;
+  expect_refused(run_anemone(run + "hi --raw --system X"),
+                 "[--system] cannot be combined with --raw (see anemone run --help)");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "tests/cli/process.h"
 #include "tests/support/pseudo_terminal.h"
 
@@ -118,17 +119,33 @@ TEST_P(Chats, ObeysCommands) {
   terminal_.type("/set top-p 7\n");
   EXPECT_TRUE(terminal_.wait_for("[top-p] expected 0 to 1, got 7")) << terminal_.output();
   terminal_.type("/set max-new 3\n");
-  EXPECT_TRUE(terminal_.wait_for("(set)"));
+  EXPECT_TRUE(terminal_.wait_for("(max-new 3)")) << terminal_.output();
   terminal_.type("What is 17 + 25?\n");
   EXPECT_TRUE(terminal_.wait_for("[3 tokens")) << terminal_.output();
+  EXPECT_TRUE(terminal_.wait_for("(max-new ends the answer here)")) << terminal_.output();
   terminal_.type("/set max-new\n");
-  EXPECT_TRUE(terminal_.wait_for("(set)"));
+  EXPECT_TRUE(terminal_.wait_for("(max-new 3)")) << terminal_.output();
+  terminal_.type("/set\n");
+  EXPECT_TRUE(terminal_.wait_for("model ")) << terminal_.output();
+  EXPECT_TRUE(terminal_.wait_for("repetition-penalty 1, as the model has it"))
+      << terminal_.output();
+  terminal_.type("/set max-new default\n");
+  EXPECT_TRUE(terminal_.wait_for("(max-new until the answer ends, as the model has it)"))
+      << terminal_.output();
   terminal_.type("/regenerate\n");
   EXPECT_TRUE(terminal_.wait_for(kAnswer)) << terminal_.output();
   EXPECT_TRUE(terminal_.wait_for("; context "));
   const std::string file = folder_->file(std::string("chat-") + GetParam());
   terminal_.type("/save " + file + "\n");
   EXPECT_TRUE(terminal_.wait_for("(saved to"));
+  // Over a conversation, and over nothing else.
+  terminal_.type("/save " + file + "\n");
+  EXPECT_TRUE(terminal_.wait_for("(saved to"));
+  const std::string notes = folder_->file(std::string("notes-") + GetParam());
+  ASSERT_TRUE(write_file(notes, "mine").ok());
+  terminal_.type("/save " + notes + "\n");
+  EXPECT_TRUE(terminal_.wait_for("is not overwritten")) << terminal_.output();
+  EXPECT_EQ(contents(notes), "mine");
   terminal_.type("/reset\n");
   EXPECT_TRUE(terminal_.wait_for("(forgotten)"));
   terminal_.type("/load " + file + "\n");

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <sstream>
 
 #include "cli/command.h"
@@ -96,6 +97,15 @@ TEST(Usage, CompletionsAndPagesHaveEveryCommandAndFlag) {
   const testing::TemporaryFolder folder;
   ASSERT_EQ(run_anemone("man " + folder.file("man1")).code, 0);
   const std::string page = contents(folder.file("man1/anemone-run.1"));
+  for (const char* part : {".B anemone run\n[OPTIONS] MODEL [PROMPT]\n", ".SH EXAMPLES\n",
+                           ".SH EXIT STATUS\n", ".SH ENVIRONMENT\n", ".SH FILES\n",
+                           ".SH SEE ALSO\n.BR anemone (1)\n", ".B \\-\\-top\\-k \\fIN\\fR\n"})
+    EXPECT_NE(page.find(part), std::string::npos) << part << page;
+  EXPECT_NE(contents(folder.file("man1/anemone.1")).find(".BR anemone\\-run (1)"),
+            std::string::npos);
+  const std::size_t examples = page.find(".SH EXAMPLES");
+  std::istringstream lines(page.substr(examples, page.find(".SH EXIT STATUS") - examples));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   EXPECT_TRUE(page.starts_with(".TH \"anemone-run\" 1 ")) << page;
   EXPECT_NE(page.find(".B \\-\\-keep\\-system"), std::string::npos) << page;
   EXPECT_TRUE(std::filesystem::exists(folder.file("man1/anemone.1")));
@@ -103,6 +113,15 @@ TEST(Usage, CompletionsAndPagesHaveEveryCommandAndFlag) {
   const std::string inner = contents(folder.file("man1/anemone-cache.1"));
   EXPECT_NE(inner.find(".SS prune\n"), std::string::npos) << inner;
   EXPECT_NE(inner.find(".B \\-\\-max\\-size"), std::string::npos) << inner;
+}
+
+TEST(Usage, HelpHasEveryExitCode) {
+  const Outcome outcome = run_anemone("help exit-codes");
+  EXPECT_EQ(outcome.code, 0);
+  for (int code = 0; code <= static_cast<int>(Code::kInternal); ++code) {
+    const std::string row = fmt::format("\n  {:>3}  ", exit_code(static_cast<Code>(code)));
+    EXPECT_NE(outcome.out.find(row), std::string::npos) << row << outcome.out;
+  }
 }
 
 TEST(Usage, ShortFlagsAreThoseOfLlamaCpp) {
@@ -134,6 +153,15 @@ TEST(Usage, ErrorsAreOneLineWithAHintAndExitTwo) {
       {"run x --ctx-size 4096",
        "[--ctx-size] no such option of anemone run: did you mean --context?"},
       {"compile x -o y --quantize lut4", "did you mean --quant? (see"},
+      {"run --hlep", "[--hlep] no such option of anemone run: did you mean --help? (see"},
+      {"compile x", "[--output] is missing: expected -o or --output with a value (see"},
+      {"serve x --cert y", "[--cert] no such option of anemone serve: did you mean --tls-cert?"},
+      {"serve x --listen y", "did you mean --host? (see"},
+      {"serve x --host 127.0.0.1:9000",
+       "[--host] expected an address without a port, got 127.0.0.1:9000 (--port sets it)"},
+      {"serve x --cors foo", "[--cors] expected * or an origin such as https://"},
+      {"serve x --cors https://a.b/", "without a path, got https://a.b/"},
+      {"run x hi --file y", "[--prompt] cannot be combined with --file (see"},
       {"run x --seed", "[--seed] expected a value, got none (see anemone run --help)\n"},
       {"run x --temperature hot", "[--temperature] expected a number, got hot (see"},
       {"run x --regex a --json-schema b", "[--json-schema] cannot be combined with --regex (see"},

@@ -147,6 +147,16 @@ TEST(ApiErrors, FollowFromTheCode) {
   EXPECT_TRUE(json["error"]["code"].is_null());
 }
 
+// Where the files of a server lie is no business of its clients.
+TEST(ApiErrors, NameNoFolderOfTheServer) {
+  EXPECT_EQ(api_error(corrupt("[/home/a/m/weight.bin] expected b, got c/d")).message,
+            "[weight.bin] expected b, got c/d");
+  EXPECT_EQ(api_error(io_error("[a/b.bin] cannot read")).message, "[b.bin] cannot read");
+  EXPECT_EQ(api_error(not_found("[/a/b] got none")).message, "[b] got none");
+  EXPECT_EQ(api_error(corrupt("[weight.bin] a [b/c] d")).message, "[weight.bin] a [b/c] d");
+  EXPECT_EQ(api_error(internal_error("a/b")).message, "a/b");
+}
+
 TEST(ApiErrors, AreDocumentedWithTheExitCodes) {
   std::ifstream file(anemone::testing::source_path("docs/errors.md"));
   ASSERT_TRUE(file.is_open());

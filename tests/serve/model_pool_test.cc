@@ -373,6 +373,18 @@ TEST_F(PoolOfThree, StopsInEveryState) {
   }
 }
 
+TEST(ServerEventLines, AreObjectsWithATime) {
+  const Json more = {{"url", "http://a/v1\x1b"}, {"open_to_all", false}};
+  const std::string line = log_line_of("serving", more, 1769860800250);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  const auto json = parse_json(line, "line");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["time"], "2026-01-31T12:00:00.250Z");
+  EXPECT_EQ((*json)["event"], "serving");
+  EXPECT_EQ((*json)["url"], "http://a/v1\x1b");
+  EXPECT_EQ((*json)["open_to_all"], false);
+}
+
 TEST(ModelEventLines, HoldWhatIsKnown) {
   ModelEvent event;
   event.model = "big\n";

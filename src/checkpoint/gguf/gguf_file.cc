@@ -11,6 +11,8 @@
 #include "base/byte_reader.h"
 #include "base/error.h"
 #include "base/inner_file.h"
+#include "base/progress.h"
+#include "checkpoint/file_kind.h"
 
 namespace anemone::checkpoint::gguf {
 namespace {
@@ -29,7 +31,8 @@ struct Header {
 Result<Header> read_header(ByteReader& reader, const std::string& path) {
   const auto magic = reader.take_text(kMagic.size());
   if (!magic.ok() || *magic != kMagic)
-    return corrupt("[{}] expected a file that begins with GGUF", path);
+    return corrupt("[{}] expected a file that begins with GGUF, got {}", path,
+                   name_file_kind(reader.bytes(), path));
   ANEMONE_ASSIGN_OR_RETURN(const auto version, reader.read<std::uint32_t>());
   if (version != 2 && version != 3)
     return version_mismatch(
@@ -80,6 +83,35 @@ Result<Entry> read_entry(ByteReader& reader) {
   ANEMONE_ASSIGN_OR_RETURN(entry.type, reader.read<std::uint32_t>());
   ANEMONE_ASSIGN_OR_RETURN(entry.offset, reader.read<std::uint64_t>());
   return entry;
+}
+
+// All that stands before the data of the tensors.
+struct Head {
+  Metadata metadata;
+  std::uint64_t alignment = 0;
+  std::vector<Entry> entries;
+};
+
+Result<Head> read_head(ByteReader& reader, std::size_t part, const std::string& path) {
+  ANEMONE_ASSIGN_OR_RETURN(const Header header, read_header(reader, path));
+  Head head;
+  ANEMONE_ASSIGN_OR_RETURN(head.metadata, Metadata::read(reader, header.values, path));
+  ANEMONE_ASSIGN_OR_RETURN(head.alignment, read_alignment(head.metadata));
+  ANEMONE_ASSIGN_OR_RETURN(const auto number, head.metadata.integer("split.no"));
+  if (number.value_or(static_cast<std::int64_t>(part)) != static_cast<std::int64_t>(part))
+    return corrupt("[{}] expected split.no to be {}, got {}", path, part, *number);
+  // An entry takes at least a length, a byte, dimensions, a type and an offset.
+  constexpr std::uint64_t kLeastEntry = 25;
+  if (header.tensors > reader.remaining() / kLeastEntry) {
+    reader.mark_ran_out();
+    return corrupt("[{}] expected at most {} tensors in the file, got {}", path,
+                   reader.remaining() / kLeastEntry, header.tensors);
+  }
+  for (std::uint64_t i = 0; i < header.tensors; ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(Entry entry, read_entry(reader));
+    head.entries.push_back(std::move(entry));
+  }
+  return head;
 }
 
 // `space`: bytes up to the next tensor or the end. Tells types of one number apart.
@@ -152,6 +184,22 @@ Status place(Entry& entry, std::span<const std::byte> data, std::uint64_t alignm
   return {};
 }
 
+// Where the data of the last tensor ends, from the begin of the data; tensors of which that cannot
+// be told yet, or is more than any disk has, do not count.
+std::uint64_t end_of_data(const std::vector<Entry>& entries) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  std::uint64_t end = 0;
+  for (const Entry& entry : entries) {
+    const auto types = find_block_types(entry.type);
+    const auto count = checked_element_count(entry.info.shape);
+    if (types.size() != 1 || !count.ok() || entry.offset > kMost) continue;
+    const auto blocks = static_cast<std::uint64_t>(*count) / types.front()->values;
+    if (blocks > kMost / types.front()->bytes) continue;
+    end = std::max(end, entry.offset + blocks * types.front()->bytes);
+  }
+  return end > kMost ? 0 : end;
+}
+
 Status check_overlap(std::vector<const TensorInfo*> order, const std::string& path) {
   std::ranges::sort(order, [](const TensorInfo* a, const TensorInfo* b) {
     return std::pair(a->bytes.data(), a->bytes.size()) <
@@ -206,25 +254,22 @@ bool GgufFile::is_gguf(const std::string& path) {
 Status GgufFile::read_part(const std::string& path, std::size_t part) {
   ANEMONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
   ByteReader reader(file->bytes(), path);
-  ANEMONE_ASSIGN_OR_RETURN(const Header header, read_header(reader, path));
-  ANEMONE_ASSIGN_OR_RETURN(Metadata metadata, Metadata::read(reader, header.values, path));
-  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t alignment, read_alignment(metadata));
-  ANEMONE_ASSIGN_OR_RETURN(const auto number, metadata.integer("split.no"));
-  if (number.value_or(static_cast<std::int64_t>(part)) != static_cast<std::int64_t>(part))
-    return corrupt("[{}] expected split.no to be {}, got {}", path, part, *number);
-  // An entry takes at least a length, a byte, dimensions, a type and an offset.
-  if (header.tensors > reader.remaining() / 25)
-    return corrupt("[{}] expected at most {} tensors in the file, got {}", path,
-                   reader.remaining() / 25, header.tensors);
-  std::vector<Entry> entries;
-  for (std::uint64_t i = 0; i < header.tensors; ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(Entry entry, read_entry(reader));
-    entries.push_back(std::move(entry));
-  }
+  auto read = read_head(reader, part, path);
+  if (!read.ok() && reader.ran_out())
+    return corrupt(
+        "[{}] ends within its header, at {}: it was cut short or is damaged: download "
+        "it again (anemone pull resumes)",
+        path, format_bytes(file->bytes().size()));
+  ANEMONE_ASSIGN_OR_RETURN(Head head, std::move(read));
+  const std::uint64_t alignment = head.alignment;
+  std::vector<Entry>& entries = head.entries;
   const std::uint64_t data_begin = (reader.offset() + alignment - 1) / alignment * alignment;
   // A file without tensors may end before the padding.
   const auto data = file->bytes().subspan(
       static_cast<std::size_t>(std::min<std::uint64_t>(data_begin, file->bytes().size())));
+  if (const std::uint64_t end = end_of_data(entries); end > data.size())
+    return corrupt("[{}] has {} of {}: it was cut short: download it again (anemone pull resumes)",
+                   path, format_bytes(file->bytes().size()), format_bytes(data_begin + end));
   ANEMONE_RETURN_IF_ERROR(find_types(entries, data.size(), alignment, path));
   std::vector<const TensorInfo*> placed;
   for (Entry& entry : entries) {
@@ -235,7 +280,7 @@ Status GgufFile::read_part(const std::string& path, std::size_t part) {
     placed.push_back(&it->second);
   }
   ANEMONE_RETURN_IF_ERROR(check_overlap(std::move(placed), path));
-  if (part == 0) metadata_ = std::move(metadata);
+  if (part == 0) metadata_ = std::move(head.metadata);
   files_.push_back(std::move(file));
   return {};
 }

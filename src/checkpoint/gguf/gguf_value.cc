@@ -94,9 +94,11 @@ Result<Value> read_value(ByteReader& reader, std::span<const std::byte> file) {
   const std::size_t begin = reader.offset();
   const std::size_t size = item_bytes(value.type);
   if (size != 0) {
-    if (value.count > reader.remaining() / size)
+    if (value.count > reader.remaining() / size) {
+      reader.mark_ran_out();
       return corrupt("[{}] expected {} items of {} bytes in the file, got {} bytes",
                      reader.subject(), value.count, size, reader.remaining());
+    }
     ANEMONE_RETURN_IF_ERROR(reader.take(value.count * size).status());
   } else {
     // Each string takes eight bytes at least, so a false count ends at the end of the file.
@@ -123,9 +125,11 @@ Result<std::string_view> read_string(ByteReader& reader) {
 Result<Metadata> Metadata::read(ByteReader& reader, std::uint64_t count,
                                 const std::string& subject) {
   // A pair takes at least a length, a type and a byte.
-  if (count > reader.remaining() / 13)
+  if (count > reader.remaining() / 13) {
+    reader.mark_ran_out();
     return corrupt("[{}] expected at most {} metadata values in the file, got {}", subject,
                    reader.remaining() / 13, count);
+  }
   Metadata metadata;
   metadata.subject_ = subject;
   const std::span<const std::byte> file = reader.bytes();

@@ -13,9 +13,11 @@ namespace {
 
 Status check_can_chat(const Model& model) {
   if (model.tokenizer() == nullptr)
-    return not_found("[{}] expected a model with a tokenizer, got one without", model.path());
+    return not_found("[{}] expected a model with a tokenizer, got one without",
+                     model.manifest().name);
   if (!model.has_chat_template())
-    return not_found("[{}] expected a model with a chat template, got one without", model.path());
+    return not_found("[{}] expected a model with a chat template, got one without",
+                     model.manifest().name);
   return {};
 }
 

@@ -141,7 +141,7 @@ Status Model::load_text(const std::string& template_file) {
 Result<std::string> Model::render_chat(Json messages, bool add_generation_prompt, Json variables,
                                        WorkBudget* budget) const {
   if (!has_chat_template())
-    return not_found("[{}] expected a model with a chat template, got one without", path_);
+    return not_found("[{}] expected a model with a chat template, got one without", manifest_.name);
   // A request may bring 100 thousand variables: they become the context as they are, and only ours
   // are looked for among them.
   Json& context = variables;

@@ -2,6 +2,9 @@
 #include "serve/openai/access.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+
+#include "base/escape.h"
 
 namespace anemone::serve::openai {
 namespace {
@@ -40,8 +43,9 @@ std::optional<ApiError> Access::check_host(const std::string& host) const {
                           return equal_ignoring_case(*name, known);
                         });
   if (is_known) return std::nullopt;
-  return http_error(403,
-                    "[Host] expected a name of this machine, got another (see --allowed-host)");
+  return http_error(403, fmt::format("[Host] expected a name of this machine, got {} (see "
+                                     "--allowed-host)",
+                                     shortened(*name, 60)));
 }
 
 std::optional<ApiError> Access::check(const HttpRequest& request, bool is_public,

@@ -24,6 +24,16 @@ std::string param_of(std::string_view message) {
   return subject == "request" || subject == "body" ? std::string() : std::string(subject);
 }
 
+// "[weight.bin] expected ..." of "[/home/a/model/weight.bin] expected ...": where the files of a
+// server lie is no business of its clients.
+std::string without_folders(std::string_view message) {
+  const std::size_t end = message.find("] ");
+  if (!message.starts_with('[') || end == message.npos) return std::string(message);
+  const std::size_t slash = message.substr(0, end).rfind('/');
+  if (slash == message.npos) return std::string(message);
+  return "[" + std::string(message.substr(slash + 1));
+}
+
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
@@ -51,6 +61,7 @@ ApiError api_error(const Status& status) {
       error.code = "unsupported_value";
       return error;
     case Code::kNotFound:
+      error.message = without_folders(error.message);
       error.status = 404;
       error.param = "model";
       error.code = "model_not_found";
@@ -67,6 +78,7 @@ ApiError api_error(const Status& status) {
       error.code = status.code() == Code::kCancelled ? "shutting_down" : "out_of_memory";
       return error;
     default:
+      error.message = without_folders(error.message);
       error.status = 500;
       error.type = kServerError;
       error.code = std::string(code_name(status.code()));
