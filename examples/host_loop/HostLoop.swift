@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smallest host of a compiled model through Core ML: the same steps as host_loop.cc, in the same
 // order, for macOS 15 and iOS 18 or later. docs/guide/app.md explains each part. It takes the form
-// that `compile --form examples/host_loop/form.json` writes, of models of attention alone.
+// that `compile --form examples/host_loop/form.json` writes, of models of attention alone, and
+// names what else an artifact has that it does not know.
 //
 //   swiftc -O -parse-as-library HostLoop.swift -o host_loop
 //   ./host_loop ARTIFACT MAX_NEW TOKEN_ID...      prints the ids of the new tokens, one per line
@@ -26,6 +27,7 @@ struct Manifest: Decodable {
     var package: String
     var inputs: [Port]
     var output: String
+    var carried: Int?
     var caches: [Cache]?
   }
   struct Head: Decodable {
@@ -33,28 +35,43 @@ struct Manifest: Decodable {
     var vocab_begin: Int
     var input: String
     var output: String
+    var argmax: String?
   }
   struct Function: Decodable {
     var name: String
     var tokens: Int
+    var context: Int?
+    var flexible: Bool?
   }
   struct Rope: Decodable {
     var name: String
     var scale: Float
     var inv_freq: [Float]
+    var short_length: Int?
+  }
+  struct Quantization: Decodable {
+    var dtype: String
   }
   struct Part: Decodable {
     var file: String
     var offset: Int
+    var rows: Int
+    var quantization: Quantization?
   }
   struct Embedding: Decodable {
+    var dtype: String
     var columns: Int
     var parts: [Part]
   }
   struct Form: Decodable {
-    var cache: String
+    var cache: String?
+    var logits: String?
   }
-  var form: Form
+  var precision: String
+  var layout: String?
+  var labels: [String]?
+  var layer_embedding: Embedding?
+  var form: Form?
   var context: Int
   var hidden_size: Int
   var eos_ids: [Int]
@@ -67,6 +84,60 @@ struct Manifest: Decodable {
 
 struct HostError: Error, CustomStringConvertible {
   var description: String
+}
+
+extension Manifest {
+  // Refuses an artifact, and says what it has that this loop does not know.
+  func checkForm() throws {
+    func know(_ isKnown: Bool, _ subject: String, _ expected: String) throws {
+      if !isKnown {
+        throw HostError(
+          description: "[\(subject)] \(expected): this host knows no other (docs/guide/app.md)")
+      }
+    }
+    try know(labels ?? [] == [], "labels", "expected a model that generates text, got labels")
+    try know(precision == "fp16", "precision", "expected fp16, got \(precision)")
+    try know(layout == "tokens-in-width", "form.layout", "expected tokens-in-width, got another")
+    try know(form?.cache == "readonly", "form.cache", "expected readonly, got another")
+    try know(form?.logits == "last-axis", "form.logits", "expected last-axis, got another")
+    let shardPackages = shards.map(\.package)
+    for head in heads {
+      try know(head.argmax == nil, head.output, "expected logits, got the highest of them (argmax)")
+      try know(
+        !shardPackages.contains(head.package), "heads",
+        "expected packages of their own, got heads in \(head.package)")
+    }
+    try know(
+      embedding.dtype == "fp16" && embedding.parts.allSatisfy { $0.quantization == nil },
+      "embedding", "expected rows of fp16 (\"embedding\": \"float\" in the form), got others")
+    try know(
+      layer_embedding == nil, "layer_embedding", "expected none, got embeddings that each layer adds")
+    for shard in shards {
+      try know(
+        (shard.carried ?? 0) == 0, shard.package, "expected a hidden state alone, got carried values")
+      for cache in shard.caches ?? [] {
+        try know(
+          cache.appended == true, cache.name, "expected keys or values, got another kind of cache")
+      }
+      let roles = ["hidden", "rope_cos", "rope_sin", "attention_mask_past_and_step"]
+      for port in shard.inputs {
+        try know(
+          roles.contains(port.role), port.name,
+          "expected an input of a role in the chapter's table, got \(port.role)")
+      }
+    }
+    for rope in ropes ?? [] {
+      try know(
+        (rope.short_length ?? 0) == 0, rope.name,
+        "expected one set of rotary frequencies, got another for long texts (longrope)")
+    }
+    for function in functions {
+      try know(
+        (function.context ?? 0) == 0 && function.flexible != true, function.name,
+        "expected a function of the whole context and a fixed number of tokens, got a tier or a range"
+      )
+    }
+  }
 }
 
 let maskedScore: Float = -1e4
@@ -158,29 +229,29 @@ struct Rows {
 
 final class HostLoop {
   let manifest: Manifest
-  private let embedding: Data
+  private var embedding: [Data] = []  // by part
   private var shards: [Package] = []
-  private var heads: [Package] = []
+  private var heads: [String: Package] = [:]  // by the name of the package
   private var caches: [String: Rows] = [:]
   private var position = 0  // tokens in the caches
 
   init(_ folder: URL) async throws {
     let data = try Data(contentsOf: folder.appending(path: "manifest.json"))
     manifest = try JSONDecoder().decode(Manifest.self, from: data)
-    let part = manifest.embedding.parts[0]
-    embedding = try Data(contentsOf: folder.appending(path: part.file), options: .alwaysMapped)
-      .dropFirst(part.offset)
+    try manifest.checkForm()
+    for part in manifest.embedding.parts {
+      let url = folder.appending(path: part.file)
+      embedding.append(try Data(contentsOf: url, options: .alwaysMapped).dropFirst(part.offset))
+    }
     let functions = manifest.functions.map(\.name)
     for shard in manifest.shards {
-      let caches = shard.caches ?? []
-      guard manifest.form.cache == "readonly", caches.allSatisfy({ $0.appended == true }) else {
-        throw HostError(description: "[artifact] expected read-only caches that the host appends to")
-      }
       shards.append(try await Package(folder.appending(path: shard.package), functions: functions))
-      for cache in caches { self.caches[cache.name] = Rows(cache.shape) }
+      for cache in shard.caches ?? [] { self.caches[cache.name] = Rows(cache.shape) }
     }
-    for head in manifest.heads {
-      heads.append(try await Package(folder.appending(path: head.package), functions: functions))
+    // Heads with the same package are outputs of one run.
+    for head in manifest.heads where heads[head.package] == nil {
+      heads[head.package] = try await Package(
+        folder.appending(path: head.package), functions: [decode.name])
     }
   }
 
@@ -216,10 +287,17 @@ final class HostLoop {
   private func embed(_ width: Int, _ tokens: [Int]) -> MLMultiArray {
     let channels = manifest.hidden_size
     var out = [Float16](repeating: 0, count: channels * width)
-    embedding.withUnsafeBytes { bytes in
-      for (t, token) in tokens.enumerated() {
+    for (t, token) in tokens.enumerated() {
+      // The parts follow each other in the order of the vocabulary.
+      var row = token
+      var part = 0
+      while row >= manifest.embedding.parts[part].rows {
+        row -= manifest.embedding.parts[part].rows
+        part += 1
+      }
+      embedding[part].withUnsafeBytes { bytes in
         for c in 0..<channels {
-          let at = (token * channels + c) * MemoryLayout<Float16>.size
+          let at = (row * channels + c) * MemoryLayout<Float16>.size
           out[c * width + t] = bytes.loadUnaligned(fromByteOffset: at, as: Float16.self)
         }
       }
@@ -267,17 +345,19 @@ final class HostLoop {
     }
   }
 
-  // The heads run on the column of one token, [1, C, 1, 1].
+  // The packages of heads run on the column of one token, [1, C, 1, 1].
   private func mostLikely(_ hidden: MLMultiArray, token: Int) throws -> Int {
     let width = hidden.shape[3].intValue
     let columns = elements(of: hidden)
     let column = (0..<manifest.hidden_size).map { columns[$0 * width + token] }
     var best = 0
     var highest = -Float16.infinity
-    for (head, package) in zip(manifest.heads, heads) {
-      let input = array([1, manifest.hidden_size, 1, 1], column)
-      let logits = elements(
-        of: try output(head.output, of: package.run(decode.name, [head.input: input])))
+    let input = array([1, manifest.hidden_size, 1, 1], column)
+    var results: [String: MLFeatureProvider] = [:]  // one run of each package
+    for head in manifest.heads {
+      let result = try results[head.package] ?? heads[head.package]!.run(decode.name, [head.input: input])
+      results[head.package] = result
+      let logits = elements(of: try output(head.output, of: result))
       for (row, logit) in logits.enumerated() where logit > highest {
         highest = logit
         best = head.vocab_begin + row
@@ -297,6 +377,10 @@ struct Main {
     }
     let loop = try await HostLoop(URL(filePath: arguments[1]))
     let prompt = Array(numbers.dropFirst())
+    let rows = loop.manifest.embedding.parts.reduce(0) { $0 + $1.rows }
+    guard numbers[0] >= 0, prompt.allSatisfy({ (0..<rows).contains($0) }) else {
+      throw HostError(description: "[TOKEN_ID] expected ids of 0 to \(rows - 1)")
+    }
     guard prompt.count + numbers[0] <= loop.manifest.context else {
       throw HostError(description: "[prompt] expected room in the context for it and MAX_NEW")
     }
@@ -305,7 +389,7 @@ struct Main {
       let end = min(prompt.count, begin + loop.prefill.tokens)
       next = try loop.step(loop.prefill, Array(prompt[begin..<end]))
     }
-    for made in 1...max(1, numbers[0]) {
+    for made in stride(from: 1, through: numbers[0], by: 1) {
       print(next)
       if loop.manifest.eos_ids.contains(next) { break }
       if made < numbers[0] { next = try loop.step(loop.decode, [next]) }

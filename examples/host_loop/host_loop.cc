@@ -2,8 +2,8 @@
 // The smallest host of a compiled model: it reads the manifest, looks up embeddings, fills every
 // input of every package, keeps the caches, and picks the most likely token. docs/guide/app.md
 // explains each part, and HostLoop.swift does the same through Core ML. It takes the form that
-// `compile --form examples/host_loop/form.json` writes, of models of attention alone, and refuses
-// any other.
+// `compile --form examples/host_loop/form.json` writes, of models of attention alone, and names
+// what else an artifact has that it does not know.
 //
 // usage: host_loop ARTIFACT MAX_NEW TOKEN_ID...      prints the ids of the new tokens, one per line
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,12 +77,14 @@ class HostLoop {
       for (const artifact::Cache& cache : shard.caches)
         caches_.emplace(cache.name, Tensor(cache.dtype, cache.shape));
     }
-    for (const artifact::Head& head : manifest_.heads) heads_.push_back(load(head.package));
+    for (const auto& heads : manifest_.head_packages())
+      heads_.push_back({load(heads.front().package), heads});
     const artifact::Embedding& table = manifest_.embedding;
-    embedding_ = value_of(MappedFile::open(folder + "/" + table.parts.front().file));
-    if (embedding_->bytes().size() <
-        table.parts.front().offset + row_bytes(table, table.parts.front()))
-      fail({Code::kCorrupt, "[embedding] expected as many rows as the manifest says, got fewer"});
+    for (const artifact::EmbeddingPart& part : table.parts) {
+      embedding_.push_back(value_of(MappedFile::open(folder + "/" + part.file)));
+      if (embedding_.back()->bytes().size() < part.offset + row_bytes(table, part))
+        fail({Code::kCorrupt, "[embedding] expected as many rows as the manifest says, got fewer"});
+    }
   }
 
   // Runs tokens, whose number is at most that of `function`, and returns the most likely next one.
@@ -114,41 +117,72 @@ class HostLoop {
   const artifact::Manifest& manifest() const { return manifest_; }
 
  private:
-  // What this loop does without: other layouts and kinds of caches, a past whose length the host
-  // chooses, experts in packages of their own, quantized embeddings, rotary frequencies that
-  // change, tiers.
-  void check_form() const {
-    bool fits = manifest_.form.layout == artifact::HiddenLayout::kTokensInWidth &&
-                manifest_.form.cache == artifact::CacheForm::kReadOnly &&
-                manifest_.precision == "fp16" && manifest_.labels.empty() &&
-                !manifest_.is_greedy() && manifest_.form.logits == artifact::LogitsLayout::kLast &&
-                manifest_.embedding.parts.size() == 1 && !is_quantized(manifest_.embedding);
-    for (const artifact::Shard& shard : manifest_.shards) {
-      fits = fits && shard.carried == 0 && !shard.experts;
-      for (const artifact::Cache& cache : shard.caches) fits = fits && cache.is_appended;
-      for (const artifact::Port& port : shard.inputs)
-        fits = fits && (port.role == PortRole::kHidden || port.role == PortRole::kRopeCos ||
-                        port.role == PortRole::kRopeSin ||
-                        port.role == PortRole::kAttentionMaskPastAndStep);
-    }
-    for (const artifact::Rope& rope : manifest_.ropes) fits = fits && rope.short_length == 0;
-    for (const artifact::Function& each : manifest_.functions) fits = fits && each.context == 0;
-    if (!fits)
+  // Refuses an artifact, and says what it has that this loop does not know.
+  static void know(bool is_known, const std::string& subject, const std::string& expected) {
+    if (!is_known)
       fail({Code::kUnsupported,
-            "[artifact] expected the form of examples/host_loop/form.json, got another"});
+            "[" + subject + "] " + expected + ": this host knows no other (docs/guide/app.md)"});
+  }
+  void check_form() const {
+    const artifact::Form& form = manifest_.form;
+    know(manifest_.labels.empty(), "labels", "expected a model that generates text, got labels");
+    know(manifest_.precision == "fp16", "precision", "expected fp16, got " + manifest_.precision);
+    know(form.layout == artifact::HiddenLayout::kTokensInWidth, "form.layout",
+         "expected tokens-in-width, got " + std::string(hidden_layout_name(form.layout)));
+    know(form.logits == artifact::LogitsLayout::kLast, "form.logits",
+         "expected the vocabulary as the last axis, got channels");
+    know(!manifest_.is_greedy(), "heads", "expected logits, got the highest of them (argmax)");
+    know(!manifest_.has_head_inside(), "heads",
+         "expected packages of their own, got heads in " + manifest_.heads.front().package);
+    know(!is_quantized(manifest_.embedding), "embedding",
+         "expected floats (\"embedding\": \"float\" in the form), got quantized rows");
+    know(!manifest_.layer_embedding, "layer_embedding",
+         "expected none, got embeddings that each layer adds");
+    for (const artifact::Shard& shard : manifest_.shards) {
+      know(shard.carried == 0, shard.package, "expected a hidden state alone, got carried values");
+      know(!shard.experts, shard.package, "expected all experts inside, got packages of experts");
+      for (const artifact::Cache& cache : shard.caches) {
+        know(!cache.is_recurrent, cache.name, "expected keys or values, got a recurrent state");
+        know(cache.is_appended && form.cache == artifact::CacheForm::kReadOnly, cache.name,
+             "expected a cache of the form readonly (--kv-form readonly), got another kind");
+      }
+      for (const artifact::Port& port : shard.inputs)
+        know(port.role == PortRole::kHidden || port.role == PortRole::kRopeCos ||
+                 port.role == PortRole::kRopeSin ||
+                 port.role == PortRole::kAttentionMaskPastAndStep,
+             port.name,
+             "expected an input of a role in the chapter's table, got " +
+                 std::string(port_role_name(port.role)));
+    }
+    for (const artifact::Rope& rope : manifest_.ropes)
+      know(rope.short_length == 0, rope.name,
+           "expected one set of rotary frequencies, got another for long texts (longrope)");
+    for (const artifact::Function& each : manifest_.functions)
+      know(each.context == 0 && !each.is_flexible, each.name,
+           "expected a function of the whole context and a fixed number of tokens, got a tier or a "
+           "range (--context takes one number)");
   }
 
   // Rows of the embedding matrix as columns: [1, C, 1, T]. Columns behind the tokens stay zero.
   Tensor embed(std::int64_t width, const std::vector<std::int64_t>& tokens) const {
     const std::int64_t channels = manifest_.hidden_size;
     Tensor hidden(DType::kFp16, {1, channels, 1, width});
-    const auto* rows = reinterpret_cast<const Half*>(embedding_->bytes().data() +
-                                                     manifest_.embedding.parts.front().offset);
     const auto out = hidden.mutable_view().as<Half>();
-    for (std::size_t t = 0; t < tokens.size(); ++t)
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      const Half* row = embedding_row(tokens[t]);
       for (std::int64_t c = 0; c < channels; ++c)
-        out[static_cast<std::size_t>(c * width) + t] = rows[tokens[t] * channels + c];
+        out[static_cast<std::size_t>(c * width) + t] = row[c];
+    }
     return hidden;
+  }
+
+  // The parts follow each other in the order of the vocabulary.
+  const Half* embedding_row(std::int64_t token) const {
+    const auto& parts = manifest_.embedding.parts;
+    std::size_t part = 0;
+    for (; token >= parts[part].rows; ++part) token -= parts[part].rows;
+    const std::byte* begin = embedding_[part]->bytes().data() + parts[part].offset;
+    return reinterpret_cast<const Half*>(begin) + token * manifest_.embedding.columns;
   }
 
   void fill(const artifact::Port& port, Tensor& input, const Tensor& hidden) const {
@@ -210,35 +244,38 @@ class HostLoop {
                   out.begin() + (head * positions + position_) * dim);
   }
 
-  // The heads run on the column of one token, [1, C, 1, 1].
+  // The packages of heads run on the column of one token, [1, C, 1, 1].
   std::int64_t most_likely(const Tensor& hidden, std::size_t token) {
     const std::string& function = decode().name;
     const auto columns = hidden.view().as<Half>();
     const auto width = static_cast<std::size_t>(hidden.shape()[3]);
     std::int64_t best = 0;
     float highest = -INFINITY;
-    for (std::size_t i = 0; i < heads_.size(); ++i) {
-      const artifact::Head& head = manifest_.heads[i];
-      Tensor& input = heads_[i].input(*heads_[i].program->signature(function), head.input);
+    for (auto& [package, heads] : heads_) {
+      // One run gives the logits of all heads of a package.
+      Tensor& input = package.input(*package.program->signature(function), heads.front().input);
       const auto out = input.mutable_view().as<Half>();
       for (std::size_t c = 0; c < out.size(); ++c) out[c] = columns[c * width + token];
-      heads_[i].run(function);
-      const auto logits = heads_[i].output(head.output).as<Half>();
-      for (std::size_t row = 0; row < logits.size(); ++row)
-        if (to_float(logits[row]) > highest) {
-          highest = to_float(logits[row]);
-          best = head.vocab_begin + static_cast<std::int64_t>(row);
-        }
+      package.run(function);
+      for (const artifact::Head& head : heads) {
+        const auto logits = package.output(head.output).as<Half>();
+        for (std::size_t row = 0; row < logits.size(); ++row)
+          if (to_float(logits[row]) > highest) {
+            highest = to_float(logits[row]);
+            best = head.vocab_begin + static_cast<std::int64_t>(row);
+          }
+      }
     }
     return best;
   }
 
   artifact::Manifest manifest_;
   std::unique_ptr<exec::Executor> executor_;
-  std::vector<Package> shards_, heads_;
+  std::vector<Package> shards_;
+  std::vector<std::pair<Package, std::span<const artifact::Head>>> heads_;
   std::map<std::string, Tensor> caches_;
-  std::shared_ptr<const MappedFile> embedding_;
-  std::int64_t position_ = 0;  // tokens in the caches
+  std::vector<std::shared_ptr<const MappedFile>> embedding_;  // by part
+  std::int64_t position_ = 0;                                 // tokens in the caches
 };
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
+#include "text/utf8.h"
 
 namespace anemone::cli {
 namespace {
@@ -31,6 +32,7 @@ namespace {
 struct CompileFlags {
   std::string model;
   std::string output;
+  std::string name;  // of the model; empty: that of the checkpoint
   std::string processor = "ane";
   std::string precision = "fp16";
   std::string quantization = "auto";
@@ -157,6 +159,11 @@ Result<ir::Opset> to_target(const std::string& name) {
 Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
                                                     const Context& context) {
   compiler::CompileOptions out;
+  constexpr std::size_t kMaxNameBytes = 200;
+  if (options.name.size() > kMaxNameBytes || !text::is_valid_utf8(options.name))
+    return invalid_argument("[--name] expected at most {} bytes of UTF-8, got {} bytes",
+                            kMaxNameBytes, options.name.size());
+  out.name = options.name;
   if (options.precision != "fp16" && options.precision != "fp32")
     return invalid_argument("[--precision] expected fp16 or fp32, got \"{}\"", options.precision);
   out.precision = options.precision == "fp16" ? DType::kFp16 : DType::kFp32;
@@ -219,7 +226,8 @@ Status run_compile(const CompileFlags& options, const Context& context) {
         found.path);
   const std::string& model = found.path;
   // A snapshot of the hub's cache is called by its commit.
-  if (found.name != last_name(model)) compile_options.name = found.name;
+  if (compile_options.name.empty() && found.name != last_name(model))
+    compile_options.name = found.name;
   ProgressReport bar("compiling", Progress::Unit::kBytes);
   // --resume keeps what is finished, also after an interrupt.
   std::optional<Cleanup> cleanup;
@@ -252,6 +260,9 @@ void add_compile_command(CLI::App& app, Context& context) {
                    "was pulled")
       ->required();
   command->add_option("-o,--output", options->output, "Artifact folder to write")->required();
+  command->add_option("--name", options->name,
+                      "The model's name in the artifact and in the descriptions of its packages\n"
+                      "(default: that of the folder, file or repository)");
   command
       ->add_option("--for", options->processor,
                    "What it is compiled for: ane, or cpu, where weights keep the checkpoint's form")
@@ -380,7 +391,7 @@ void add_compile_command(CLI::App& app, Context& context) {
       "Examples:\n"
       "  anemone compile Qwen2.5-0.5B-Instruct -o qwen.anemone\n"
       "  anemone compile Llama-3.2-1B -o llama.anemone --quant int8-channel --context 4096\n"
-      "  anemone compile Qwen3-0.6B -o qwen3.anemone --quant int4-block --context 512,4096 "
+      "  anemone compile Qwen3-0.6B -o qwen3.anemone --quant lut6 --context 512,4096 "
       "--report\n"
       "  anemone compile Qwen3-0.6B-Q8_0.gguf -o qwen3.anemone\n"
       "  anemone compile tiny -o exact --precision fp32 --quant none      # to compare with "

@@ -48,6 +48,29 @@ std::string heads_text(std::span<const artifact::Head> heads) {
   return text;
 }
 
+// A line for the rows that lie in a file of their own, or in one package, in one type.
+void add_embedding(const artifact::Manifest& manifest,
+                   std::vector<std::vector<std::string>>& rows) {
+  const artifact::Embedding& table = manifest.embedding;
+  const auto package_of = [](const artifact::EmbeddingPart& part) {
+    return part.file.substr(0, part.file.find('/'));
+  };
+  for (std::size_t i = 0; i < table.parts.size();) {
+    const artifact::EmbeddingPart& first = table.parts[i];
+    const DType type = artifact::element_type(table, first);
+    std::int64_t count = 0;
+    for (; i < table.parts.size() && package_of(table.parts[i]) == package_of(first) &&
+           artifact::element_type(table, table.parts[i]) == type;
+         ++i)
+      count += table.parts[i].rows;
+    const bool is_shared = first.file.find('/') != first.file.npos;
+    rows.push_back({is_shared ? "embedding" : first.file,
+                    fmt::format("{} x {} {}{}", count, table.columns, dtype_name(type),
+                                is_shared ? ", the bytes of " + package_of(first) : ""),
+                    is_shared ? "" : format_bytes(bytes_below(manifest, first.file))});
+  }
+}
+
 std::string report_text(const std::string& path, const artifact::Manifest& manifest) {
   std::string text =
       fmt::format("{}: compiled model {}, {} with {} layers, {} {}, for {}\n", escaped(path),
@@ -94,15 +117,7 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
   if (manifest.embed)
     rows.push_back({manifest.embed->package, "final norm",
                     format_bytes(bytes_below(manifest, manifest.embed->package))});
-  for (const artifact::EmbeddingPart& part : manifest.embedding.parts) {
-    const bool is_shared = part.file.find('/') != part.file.npos;
-    rows.push_back(
-        {is_shared ? "embedding" : part.file,
-         fmt::format("{} x {} {}{}", part.rows, manifest.embedding.columns,
-                     dtype_name(artifact::element_type(manifest.embedding, part)),
-                     is_shared ? ", the bytes of " + part.file.substr(0, part.file.find('/')) : ""),
-         is_shared ? "" : format_bytes(bytes_below(manifest, part.file))});
-  }
+  add_embedding(manifest, rows);
   if (manifest.layer_embedding)
     for (const artifact::EmbeddingPart& part : manifest.layer_embedding->parts)
       rows.push_back(

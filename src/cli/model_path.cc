@@ -214,10 +214,8 @@ Result<NamedModel> find_model(const std::string& model) {
         model);
   ANEMONE_ASSIGN_OR_RETURN(auto path, downloaded(*reference, model));
   if (!path && looks_like_path(model))
-    return io_error(
-        "[{}] no such file or folder, and no downloaded model of the hub (to download it: anemone "
-        "pull {})",
-        model, reference->repo.text());
+    return io_error("[{}] no such file or folder, and no downloaded model of the hub has this name",
+                    model);
   if (!path) {
     ANEMONE_ASSIGN_OR_RETURN(path, download(*reference, model));
   }

@@ -30,6 +30,11 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
                      "request loads it again (default: never)");
   command.add_flag("--lazy", options.is_lazy,
                    "Load each model when the first request asks for it, not at the start");
+  command
+      .add_option("-c,--context", options.context,
+                  "Tokens that a checkpoint or GGUF file is compiled for, as 4k (default: 2048 or\n"
+                  "the model's maximum)")
+      ->transform(token_counts(1, std::int64_t{1} << 24));
   CLI::Option* host = command.add_option("--host", server.http.host,
                                          "Address to listen on (default: this machine alone)");
   CLI::Option* port = command.add_option("--port", server.http.port, "Port; 0: any free one")

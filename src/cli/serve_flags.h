@@ -28,6 +28,7 @@ struct ServeOptions {
   std::size_t models_max = 0;  // loaded at a time; 0: all
   std::string models_memory;   // most bytes of all models that are loaded; empty: no bound
   std::string keep_alive;      // empty: models stay loaded
+  std::int64_t context = 0;    // tokens that a checkpoint is compiled for; 0: the default
   bool is_lazy = false;        // no model is loaded before a request asks for it
   std::int64_t sequences = 0;  // 0: what the memory allows
   std::int64_t cache_mb = 0;   // 0: the engine's default

@@ -69,7 +69,9 @@ class CommandLineModels : public serve::ModelProvider {
     load.cancel = &cancel;
     serve::LoadedModel out;
     const std::string& path = paths_.at(name);
-    const CacheRequest request{context_.threads, options_.checks_hashes};
+    const CacheRequest request{.threads = context_.threads,
+                               .checks_hashes = options_.checks_hashes,
+                               .context = options_.context};
     // A progress bar would get between the lines of the log once the server runs.
     const bool has_bar = loads_++ < options_.models_at_start();
     ANEMONE_ASSIGN_OR_RETURN(out.model,

@@ -36,8 +36,8 @@ class EngineBackend : public openai::Backend {
   Status check_health() const override;
   Json counts() const override;
   std::string metrics() const override;
-  Json props() const override;
-  Json slots() const override;
+  Result<Json> props(const std::string& name) const override;
+  Result<Json> slots(const std::string& name) const override;
   Json placement() const override;
   Status choose_model(const std::string& name, openai::Call& call) override;
   Status lease_later(std::size_t model, ModelPool::CancelFlag cancel,

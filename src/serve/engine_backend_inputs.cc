@@ -42,9 +42,14 @@ InputTask EngineBackend::input_task(const std::string& asked, const openai::Call
 std::optional<openai::ApiError> EngineBackend::embed(openai::EmbeddingRequest request,
                                                      const openai::Call& call) {
   const auto& model = call.model->model;
-  Status status = model->check_generates();
-  if (status.ok()) status = model->check_gives_hidden();
-  if (!status.ok()) return prompt_error(status, "model");
+  if (model->manifest().classifies())
+    return openai::api_error(
+        unsupported("[model] expected a model that gives embeddings, got one that labels tokens "
+                    "(see /v1/classify)"));
+  if (!model->check_gives_hidden().ok())
+    return openai::api_error(unsupported(
+        "[model] expected a model that gives hidden states, got one that was compiled without "
+        "them: compile it with --form portable, or with \"embed\": \"package\" in its form"));
   const std::int64_t columns = model->manifest().hidden_size;
   const std::int64_t dimensions = request.dimensions.value_or(columns);
   if (dimensions > columns)

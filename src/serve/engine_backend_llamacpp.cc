@@ -131,9 +131,10 @@ std::optional<openai::ApiError> EngineBackend::unload(openai::ModelRequest reque
   return std::nullopt;
 }
 
-Json EngineBackend::props() const {
+Result<Json> EngineBackend::props(const std::string& asked) const {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, find(asked));
   // "model_path" has no path: who may ask this need not know the folders of the machine.
-  const std::string& name = models_.names(0).front();
+  const std::string& name = models_.names(index).front();
   Json out = {{"default_generation_settings", Json::object()},
               {"total_slots", engine_.counts().max_texts},
               {"model_alias", name},
@@ -141,9 +142,9 @@ Json EngineBackend::props() const {
               {"modalities", {{"vision", false}, {"audio", false}}},
               {"build_info", "anemone " + std::string(version())}};
   // What only a model tells that is loaded.
-  const ModelLease first = models_.peek(0);
-  if (first == nullptr) return out;
-  const engine::Model& model = *first->model;
+  const ModelLease lease = models_.peek(index);
+  if (lease == nullptr) return out;
+  const engine::Model& model = *lease->model;
   Json& settings = out["default_generation_settings"];
   settings["n_ctx"] = model.context();
   const auto options =
@@ -157,12 +158,11 @@ Json EngineBackend::props() const {
   return out;
 }
 
-Json EngineBackend::slots() const {
+Result<Json> EngineBackend::slots(const std::string& asked) const {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, find(asked));
   const engine::Engine::Counts counts = engine_.counts();
-  std::int64_t context = 0;
-  for (std::size_t i = 0; i < models_.size(); ++i)
-    if (const ModelLease model = models_.peek(i))
-      context = std::max(context, model->model->context());
+  const ModelLease model = models_.peek(index);
+  const std::int64_t context = model == nullptr ? 0 : model->model->context();
   Json out = Json::array();
   for (std::size_t i = 0; i < counts.max_texts; ++i)
     out.push_back({{"id", i}, {"n_ctx", context}, {"is_processing", i < counts.texts}});

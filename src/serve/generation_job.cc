@@ -121,7 +121,15 @@ class GenerationJob::Writer {
 
   void end(engine::FinishReason finish) {
     begin();
-    if (parser_) put(parser_->finish(), {});
+    if (parser_) {
+      std::vector<text::AnswerEvent> events = parser_->finish();
+      // The markup of a call that was cut off before its name: there is no content in such answers.
+      if (job_.plan_.is_only_calls)
+        std::erase_if(events, [](const text::AnswerEvent& event) {
+          return event.kind == text::AnswerEvent::Kind::kContent;
+        });
+      put(events, {});
+    }
     choice_.finish = finish;
     if (!job_.plan_.is_stream) {
       std::string text = dump_json(openai::choice_json(job_.plan_.head, choice_));

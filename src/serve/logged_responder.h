@@ -24,6 +24,8 @@ class LoggedResponder : public Responder {
   bool hold(std::size_t bytes) override { return inner_->hold(bytes); }
   void respond(HttpResponse response) override {
     const int status = response.status;
+    entry_.error_code = response.error_code;
+    entry_.error_param = response.error_param;
     inner_->respond(std::move(response));
     finish(status);
   }

@@ -181,6 +181,7 @@ std::vector<ModelInfo> ModelPool::list() const {
     info.state = entry.state;
     info.error = entry.failure.message();
     info.bytes = entry.served.bytes;
+    info.context = entry.served.model == nullptr ? 0 : entry.served.model->context();
     info.loads = entry.loads;
     info.failed_loads = entry.failed_loads;
     info.unloads = entry.unload_count;

@@ -58,9 +58,10 @@ std::string_view model_state_name(ModelState state);
 struct ModelInfo {
   std::vector<std::string> names;
   ModelState state = ModelState::kUnloaded;
-  std::string error;        // why it failed, without the names of folders; else empty
-  std::uint64_t bytes = 0;  // of the files of a model that is loaded
-  std::uint64_t loads = 0;  // that succeeded, since the start
+  std::string error;         // why it failed, without the names of folders; else empty
+  std::uint64_t bytes = 0;   // of the files of a model that is loaded
+  std::int64_t context = 0;  // tokens, of a model that is loaded
+  std::uint64_t loads = 0;   // that succeeded, since the start
   std::uint64_t failed_loads = 0;
   std::uint64_t unloads = 0;
   double load_seconds = 0;  // of all loads together

@@ -17,6 +17,9 @@
 namespace anemone::serve {
 namespace {
 
+// A field may have a long name, and a line must not be long.
+constexpr std::size_t kMaxParam = 200;
+
 // "2026-01-31T12:00:00.250Z".
 std::string time_text(std::int64_t unix_ms) {
   const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
@@ -34,6 +37,8 @@ std::string text_line(const LogEntry& entry, std::int64_t unix_ms) {
   if (!notes.model.empty())
     line += fmt::format(", {} + {} tokens ({} cached), {}", notes.prompt_tokens,
                         notes.completion_tokens, notes.cached_tokens, escaped(notes.model));
+  if (!entry.error_code.empty()) line += ", " + escaped(entry.error_code);
+  if (!entry.error_param.empty()) line += " " + escaped(shortened(entry.error_param, kMaxParam));
   return line + fmt::format(", {}\n", entry.id);
 }
 
@@ -46,6 +51,8 @@ std::string json_line(const LogEntry& entry, std::int64_t unix_ms) {
     out["cached_tokens"] = notes.cached_tokens;
     out["completion_tokens"] = notes.completion_tokens;
   }
+  if (!entry.error_code.empty()) out["code"] = entry.error_code;
+  if (!entry.error_param.empty()) out["param"] = shortened(entry.error_param, kMaxParam);
   return escaped_json(dump_json(out)) + "\n";
 }
 

@@ -29,10 +29,13 @@ struct LogEntry {
   int status = 0;
   double seconds = 0;  // from the whole request to the end of its answer
   AnswerNotes notes;
+  std::string error_code;   // of a request that was refused; empty: it was not
+  std::string error_param;  // the field that is wrong, if it is one
 };
 
 // The entry as a line, with its end: "2026-01-31T12:00:00.250Z POST /v1/chat/completions 200 1.234
-// s, 20 + 34 tokens (12 cached), pocket, req_..." or an object of JSON. `unix_ms` is the time in
+// s, 20 + 34 tokens (12 cached), pocket, req_..." or an object of JSON; of a request that was
+// refused "... 400 0.001 s, context_length_exceeded messages, req_...". `unix_ms` is the time in
 // milliseconds since 1970. Control characters are escaped, so that it is one line.
 std::string log_line_of(const LogEntry& entry, LogFormat format, std::int64_t unix_ms);
 

@@ -200,7 +200,8 @@ TEST_F(HubModel, WhatIsNowhereSaysWhatWorks) {
   fs::create_directories(folder_.file("models"));
   const Outcome path = run_in(folder_.path(), "", run("models/other") + " --yes");
   EXPECT_EQ(path.code, 5);
-  EXPECT_NE(path.err.find("anemone pull models/other"), std::string::npos) << path.err;
+  EXPECT_NE(path.err.find("no such file or folder"), std::string::npos) << path.err;
+  EXPECT_EQ(path.err.find("anemone pull"), std::string::npos) << "a path is no model of the hub";
   EXPECT_TRUE(hub_.seen().empty());
 }
 

@@ -399,6 +399,20 @@ TEST(CompileCommand, StoresWeightsForTheProcessor) {
                2, "[--for] expected ane or cpu, got \"gpu\"");
 }
 
+TEST(CompileCommand, GivesTheModelAName) {
+  const TemporaryFolder folder;
+  const std::string compile =
+      "compile " + quoted(checkpoint()) + " -o " + quoted(folder.file("out")) + " --name ";
+  ASSERT_EQ(run_anemone(compile + "'my model'").code, 0);
+  const Outcome inspected = run_anemone("inspect " + quoted(folder.file("out")));
+  EXPECT_NE(inspected.out.find("compiled model my model, qwen2"), std::string::npos)
+      << inspected.out;
+  const Outcome package = run_anemone("inspect " + quoted(folder.file("out/head_0.mlpackage")));
+  EXPECT_NE(package.out.find("my model"), std::string::npos) << package.out;
+  expect_error(run_anemone(compile + std::string(201, 'x')), 2, "--name");
+  expect_error(run_anemone(compile + "'\xff'"), 2, "--name");
+}
+
 TEST(CompileCommand, TakesOldNamesOfFlags) {
   const TemporaryFolder folder;
   const std::string compile = "compile " + quoted(checkpoint()) + " --dry-run -o ";

@@ -81,6 +81,19 @@ TEST_F(ServeCommand, AnswersLinesOfStdin) {
   EXPECT_EQ(answers[3]["generated_ids"].size(), 20U);
 }
 
+TEST_F(ServeCommand, CompilesACheckpointForAContext) {
+  const anemone::testing::TemporaryFolder cache;
+  const std::string checkpoint = anemone::testing::source_path("models/pocket/checkpoint");
+  const Outcome outcome =
+      run_in("", "ANEMONE_CACHE='" + cache.path() + "' ",
+             "serve '" + checkpoint + "' -c 64 --stdin", "{\"describe\": \"\"}");
+  EXPECT_NE(outcome.out.find("\"context\":64"), std::string::npos) << outcome.out << outcome.err;
+  const Outcome artifact = serve("--context 4k --stdin");
+  EXPECT_EQ(artifact.code, 2) << artifact.err;
+  EXPECT_NE(artifact.err.find("[--context] expected at most 512 tokens"), std::string::npos)
+      << artifact.err;
+}
+
 TEST_F(ServeCommand, TakesAnotherChatTemplate) {
   const anemone::testing::TemporaryFolder folder;
   std::ofstream(folder.file("template")) << "{{ messages[0].content }}";

@@ -283,7 +283,7 @@ def test_sixteen_clients_at_a_time(client):
         ({"n": 1000}, openai.BadRequestError, "n", None),
         ({"messages": [{"role": "user", "content": "x " * 2000}]}, openai.BadRequestError, "messages", "context_length_exceeded"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"contains": {}}}}},
-         openai.BadRequestError, "schema #/contains", "unsupported_value"),
+         openai.BadRequestError, "response_format.json_schema.schema#/contains", "unsupported_value"),
         ({"tool_choice": "required"}, openai.BadRequestError, "tool_choice", None),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
          openai.BadRequestError, "messages[0].content[0]", "unsupported_value"),

@@ -140,7 +140,7 @@ TEST(BadBody, OfAChatIsRefusedWithItsField) {
         "response_format.json_schema.schema"},
        {CHAT(
             R"("response_format": {"type": "json_schema", "json_schema": {"schema": {"not": {}}}})"),
-        "schema #/not", 400, "unsupported_value"},
+        "response_format.json_schema.schema#/not", 400, "unsupported_value"},
        {CHAT(R"("structured_outputs": 1)"), "structured_outputs"},
        {CHAT(R"("structured_outputs": {"choice": []})"), "structured_outputs.choice"},
        {CHAT(R"("guided_regex": "(a")"), "regex"},
@@ -200,7 +200,8 @@ TEST(BadBody, OfACompletionIsRefusedWithItsField) {
                       {R"({"prompt": [264]})", "prompt"},
                       {R"({"prompt": [4294967296]})", "prompt"},
                       {R"({"prompt": [18446744073709551615]})", "prompt"},
-                      {TEXT(R"("max_tokens": -1)"), "max_tokens"},
+                      {TEXT(R"("max_tokens": -2)"), "max_tokens"},
+                      {TEXT(R"("max_tokens": -1.5)"), "max_tokens"},
                       {TEXT(R"("logprobs": true)"), "logprobs"},
                       {TEXT(R"("logprobs": 21)"), "logprobs"},
                       {TEXT(R"("echo": 1)"), "echo"},
@@ -294,6 +295,8 @@ TEST(BadHttp, WrongPathsAndMethodsAreNamed) {
         "/v1/embedding", "/V1/models", "//v1/models", "/v1/../v1/models", "*",
         "http://localhost/v1/models", "/%76%31/models", "/health/x"})
     expect_api_error(send("GET", path), 404, nullptr, "unknown_url");
+  EXPECT_NE(send("GET", "/v1/responses").body.find("GET /openapi.json lists all"),
+            std::string::npos);
   expect_api_error(send("GET", "/v1/models/nothing"), 404, "model", "model_not_found");
   expect_api_error(send("GET", "/v1/models/%zz"), 400);
   expect_api_error(send("GET", "/v1/models/%4"), 400);
@@ -329,6 +332,8 @@ TEST(BadHttp, OtherTypesAndCodingsAreRefused) {
                            "application/jsonx", ""})
     expect_api_error(good(fmt::format("Content-Type: {}\r\n", type)), 415, nullptr,
                      "unsupported_media_type");
+  const std::string got = good("Content-Type: text/plain\r\n").body;
+  EXPECT_NE(got.find("got text/plain (curl: -H"), std::string::npos) << got;
   expect_api_error(good("Content-Encoding: gzip\r\n"), 415);
 }
 

@@ -135,6 +135,8 @@ TEST(Classify, GivesTheLabelsThatRunGives) {
   };
   refused("/v1/completions", R"({"prompt": [1]})", "model");
   refused("/v1/embeddings", R"({"input": [1]})", "model");
+  const std::string embedded = fetch(port, post_text("/v1/embeddings", R"({"input": [1]})")).body;
+  EXPECT_NE(embedded.find("a model that gives embeddings"), std::string::npos) << embedded;
   refused("/completion", R"({"prompt": "text"})", "model");
   refused("/v1/classify", R"({"input": "text"})", "input");
   refused("/v1/classify", R"({"input": [16000000]})", "input");

@@ -96,6 +96,31 @@ TEST_F(JsonlTest, SendsTheTextAsItComes) {
   EXPECT_EQ(answer(R"({"prompt": "xy", "max_new": 50, "stream": true})")["error"], "nobody reads");
 }
 
+TEST_F(JsonlTest, TakesTheNameThatClientsOfHttpHave) {
+  for (const char* prompt : {R"("prompt": "xy")", R"("prompt_ids": [5, 6])",
+                             R"("messages": [{"role": "user", "content": "hi"}])"}) {
+    const Json out = answer(fmt::format("{{{}, \"max_tokens\": 3}}", prompt));
+    EXPECT_EQ(out["generated_ids"].size(), 3U) << prompt;
+    EXPECT_EQ(out["model"], "tiny");
+  }
+  EXPECT_EQ(answer(R"({"tokens": [5], "max_new": 3})")["gen_tokens"], 3);
+  EXPECT_EQ(answer(R"({"prompt": "x", "max_new": 1, "logprobs": false})")["ok"], true);
+}
+
+// As over HTTP.
+TEST_F(JsonlTest, OfSeveralModelsARequestNamesOne) {
+  std::map<std::string, LoadedModel> models;
+  for (const char* name : {"a", "b"}) models[name].model = model_->model();
+  auto pool =
+      ModelPool::create({{"a"}, {"b"}}, std::make_unique<testing::GivenModels>(std::move(models)));
+  ASSERT_TRUE(pool.ok() && (*pool)->load_first().ok());
+  models_ = *std::move(pool);
+  EXPECT_EQ(answer(R"({"prompt": "x", "max_new": 1, "model": "b"})")["model"], "b");
+  const Json none = answer(R"({"prompt": "x", "max_new": 1})");
+  EXPECT_EQ(none["ok"], false);
+  EXPECT_EQ(none["error"], "[model] expected the name of one of the 2 models, got none");
+}
+
 TEST_F(JsonlTest, DescribesAModel) {
   const Json out = answer(R"({"describe": "tiny"})");
   EXPECT_EQ(out, Json({{"ok", true},
@@ -159,6 +184,10 @@ TEST_F(JsonlTest, SaysWhatIsWrongWithALine) {
                            R"({"prompt": "x", "stop_repeat_ngram": -1})",
                            R"({"prompt": "x", "reset": 1})",
                            R"({"prompt": "x", "stream": 1})",
+                           R"({"prompt": "x", "logprobs": 2})",
+                           R"({"prompt": "x", "logprobs": true})",
+                           R"({"prompt": "x", "top_logprobs": 1})",
+                           R"({"prompt": "x", "max_tokens": "3"})",
                            R"({"describe": 1})",
                            R"({"describe": "tiny", "prompt": "x"})",
                            R"({"prompt": "x", "model": "other"})",

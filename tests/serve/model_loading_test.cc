@@ -90,8 +90,8 @@ TEST_F(LoadingModels, AreLoadedByTheFirstRequestAndOnlyOnce) {
   const Json health = json_of(fetch(port(), get_text("/health")).body);
   EXPECT_EQ(health["states"]["a"], "loading");
   EXPECT_EQ(health["requests"]["waiting"], 3);
-  EXPECT_EQ(fetch(port(), get_text("/props")).status, 200);
-  EXPECT_EQ(fetch(port(), get_text("/slots")).status, 200);
+  EXPECT_EQ(fetch(port(), get_text("/props?model=a")).status, 200);
+  EXPECT_EQ(fetch(port(), get_text("/slots?model=a")).status, 200);
   expect_api_error(ask("c"), 404, "model", "model_not_found");
   provider_->let_go();
   for (HttpClient& client : clients) {
@@ -105,6 +105,30 @@ TEST_F(LoadingModels, AreLoadedByTheFirstRequestAndOnlyOnce) {
   const std::string metrics = fetch(port(), get_text("/metrics")).body;
   EXPECT_NE(metrics.find("anemone:model_loaded{model_name=\"a\"} 1\n"), std::string::npos);
   EXPECT_NE(metrics.find("anemone:model_loads_total{model_name=\"b\"} 0\n"), std::string::npos);
+}
+
+TEST_F(LoadingModels, AreAskedForTheirSettingsByName) {
+  start();
+  const auto get = [&](const std::string& target) { return fetch(port(), get_text(target)); };
+  EXPECT_EQ(ask("b").status, 200);
+  const Json props = json_of(get("/props?x=1&model=b").body);
+  EXPECT_EQ(props["model_alias"], "b");
+  EXPECT_EQ(props["default_generation_settings"]["n_ctx"], testing::kTestContext);
+  EXPECT_EQ(json_of(get("/slots?model=%62").body)[0]["n_ctx"], testing::kTestContext);
+  // Of a model that is not loaded less is known, and asking loads none.
+  const Json other = json_of(get("/props?model=a").body);
+  EXPECT_EQ(other["model_alias"], "a");
+  EXPECT_FALSE(other["default_generation_settings"].contains("n_ctx"));
+  EXPECT_EQ(json_of(get("/slots?model=a").body)[0]["n_ctx"], 0);
+  EXPECT_EQ(state("a"), "unloaded");
+  EXPECT_FALSE(json_of(get("/v1/models/a").body).contains("max_model_len"));
+  EXPECT_EQ(json_of(get("/v1/models/b").body)["max_model_len"], testing::kTestContext);
+  for (const char* path : {"/props", "/slots"}) {
+    expect_api_error(get(path), 400, "model");
+    expect_api_error(get(path + std::string("?model=")), 400, "model");
+    expect_api_error(get(path + std::string("?model=%zz")), 400, "model");
+    expect_api_error(get(path + std::string("?model=c")), 404, "model", "model_not_found");
+  }
 }
 
 // Every kind of request waits for its model, and goes on with its whole body.

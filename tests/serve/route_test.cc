@@ -135,6 +135,17 @@ TEST(LogLine, HoldsWhatIsKnown) {
   EXPECT_EQ(log_line_of(entry, LogFormat::kText, kTime),
             "2026-01-31T12:00:00.250Z POST /v1/\\n 200 1.250 s, 20 + 34 tokens (12 cached), tiny, "
             "req_1\n");
+  LogEntry refused = entry;
+  refused.notes = {};
+  refused.status = 400;
+  refused.error_code = "context_length_exceeded";
+  refused.error_param = "messages";
+  EXPECT_EQ(log_line_of(refused, LogFormat::kText, kTime),
+            "2026-01-31T12:00:00.250Z POST /v1/\\n 400 1.250 s, context_length_exceeded messages, "
+            "req_1\n");
+  refused.error_param = std::string(5'000, 'x');
+  EXPECT_LT(log_line_of(refused, LogFormat::kText, kTime).size(), 500U);
+  EXPECT_LT(log_line_of(refused, LogFormat::kJson, kTime).size(), 500U);
   const std::string line = log_line_of(entry, LogFormat::kJson, kTime);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   const Json json = json_of(line);
@@ -196,6 +207,9 @@ TEST_F(LoggedServer, WritesALinePerRequestWithoutItsText) {
   lines.push_back(next_line());
   fetch(port, get_text("/nowhere?token=secret"));
   lines.push_back(next_line());
+  fetch(port, post_text("/v1/completions",
+                        dump_json({{"prompt", std::string(testing::kTestContext + 1, 'x')}})));
+  lines.push_back(next_line());
   fetch(port, get_text("/health"));
   EXPECT_TRUE(wrote_no_more()) << "none for /health";
   EXPECT_EQ(lines[0]["path"], "/v1/completions");
@@ -205,8 +219,13 @@ TEST_F(LoggedServer, WritesALinePerRequestWithoutItsText) {
   EXPECT_EQ(lines[0]["completion_tokens"], 6);
   EXPECT_GT(lines[0]["seconds"].get<double>(), 0);
   EXPECT_EQ(lines[1]["completion_tokens"], 2);
+  EXPECT_FALSE(lines[0].contains("code") || lines[0].contains("param"));
   EXPECT_EQ(lines[2]["status"], 400);
+  EXPECT_EQ(lines[2]["code"], "invalid_request_error");
   EXPECT_EQ(lines[3]["status"], 404);
+  EXPECT_EQ(lines[3]["code"], "unknown_url");
+  EXPECT_EQ(lines[4]["code"], "context_length_exceeded");
+  EXPECT_EQ(lines[4]["param"], "prompt");
   for (const Json& line : lines) EXPECT_EQ(dump_json(line).find("secret"), std::string::npos);
 }
 

@@ -66,6 +66,8 @@ TEST_F(ServerTest, ListsItsModelsByAllNames) {
   EXPECT_EQ(list["data"][0]["id"], "tiny");
   EXPECT_EQ(list["data"][0]["object"], "model");
   EXPECT_TRUE(list["data"][0]["created"].is_number_integer());
+  EXPECT_EQ(list["data"][0]["max_model_len"], testing::kTestContext);
+  EXPECT_EQ(list["data"][0]["meta"]["n_ctx"], testing::kTestContext);
   EXPECT_EQ(get_json("/v1/models/tiny")["id"], "tiny");
   EXPECT_EQ(get_json("/models/tiny")["id"], "tiny");
   EXPECT_EQ(get_json("/models"), get_json("/v1/models"));
@@ -319,6 +321,42 @@ TEST_F(ServerTest, GivesAnswersOfTheFormThatIsAskedFor) {
       kChat,
       {{"messages", kHi}, {"response_format", {{"type", "json_object"}}}, {"max_tokens", 5}});
   EXPECT_TRUE(object["choices"][0]["message"]["content"].get<std::string>().starts_with("{"));
+}
+
+TEST_F(ServerTest, NamesTheFieldOfASchemaThatCannotBeFollowed) {
+  const Json schema = {{"type", "object"}, {"not", Json::object()}};
+  const std::vector<std::pair<Json, const char*>> fields = {
+      {{{"response_format", {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}}}},
+       "response_format.json_schema.schema#/not"},
+      {{{"response_format", {{"type", "json_object"}, {"schema", schema}}}},
+       "response_format.schema#/not"},
+      {{{"structured_outputs", {{"json", schema}}}}, "structured_outputs.json#/not"},
+      {{{"guided_json", schema}}, "guided_json#/not"}};
+  for (const auto& [field, param] : fields) {
+    for (const char* path : {kChat, kCompletions}) {
+      Json body = field;
+      if (path == kChat)
+        body["messages"] = kHi;
+      else
+        body["prompt"] = "x";
+      testing::expect_api_error(
+          testing::fetch(server_.port(), testing::post_text(path, dump_json(body))), 400, param,
+          "unsupported_value");
+    }
+  }
+}
+
+// Clients of llama.cpp say so that they want no limit.
+TEST_F(ServerTest, TakesMinusOneForNoLimit) {
+  const auto count = [&](const char* path, Json body) {
+    body["max_tokens"] = -1;
+    return post_json(path, body)["usage"]["total_tokens"].get<std::int64_t>();
+  };
+  EXPECT_EQ(count(kChat, {{"messages", kHi}}), testing::kTestContext + 1);
+  EXPECT_EQ(count(kCompletions, {{"prompt", "x"}}), testing::kTestContext + 1)
+      << "not the 16 tokens of requests that say nothing";
+  EXPECT_EQ(count(kChat, {{"messages", kHi}, {"truncation", "sliding"}}),
+            testing::kTestContext + 1);
 }
 
 TEST_F(ServerTest, TakesRequestsInAnyPieces) {

@@ -153,6 +153,25 @@ TEST_F(ToolCallsTest, AreForced) {
   }
 }
 
+// What a client would show of one that was cut off before its name is markup.
+TEST_F(ToolCallsTest, ThatAreForcedLeaveNoMarkupWhereTheyAreCut) {
+  asked_["tool_choice"] = "required";
+  say(asked_, kParisCall);
+  for (const int tokens : {4, 14, 25}) {
+    asked_["max_tokens"] = tokens;
+    const Json choice = post(asked_)["choices"][0];
+    EXPECT_EQ(choice["finish_reason"], "length");
+    const Json& content = choice["message"]["content"];
+    EXPECT_TRUE(content.is_null() || content == "") << dump_json(choice);
+    for (const Json& delta : stream(asked_).first)
+      EXPECT_EQ(delta.value("content", ""), "") << dump_json(delta);
+  }
+  // Where no call was asked for, what begins like one is content.
+  asked_.erase("tool_choice");
+  asked_["max_tokens"] = 4;
+  EXPECT_EQ(message(asked_)["content"], "<too");
+}
+
 TEST_F(ToolCallsTest, OfStrictFunctionsAreValid) {
   asked_["tools"][0]["function"]["strict"] = true;
   asked_["parallel_tool_calls"] = false;
@@ -279,7 +298,7 @@ TEST_F(ToolCallsTest, AreRefusedWithASchemaThatCannotBeFollowed) {
   asked_["max_tokens"] = 1;
   post(asked_);
   asked_["tool_choice"] = "required";
-  expect_refused(asked_, "schema #/not", "unsupported_value");
+  expect_refused(asked_, "tools", "unsupported_value");
   Json many = Json::array();
   for (int i = 0; i < 129; ++i) many.push_back({{"function", {{"name", fmt::format("f{}", i)}}}});
   expect_refused({{"messages", kHi}, {"tools", many}}, "tools");

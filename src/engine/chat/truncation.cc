@@ -37,7 +37,8 @@ Result<Truncation> parse_truncation(std::string_view name) {
 
 std::int64_t prompt_limit(const Model& model, std::optional<std::int64_t> max_tokens) {
   const std::int64_t context = model.context();
-  return context - std::min(max_tokens.value_or(context / 4), context / 2);
+  const bool is_limited = max_tokens && *max_tokens >= 0;
+  return context - std::min(is_limited ? *max_tokens : context / 4, context / 2);
 }
 
 Result<FittedPrompt> fit_chat_prompt(const Model& model, const Json& messages,

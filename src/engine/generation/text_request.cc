@@ -19,7 +19,9 @@ Result<GenerateOptions> resolve_request(TextRequest request, const RequestDefaul
   GenerateOptions out;
   ANEMONE_ASSIGN_OR_RETURN(out.sampling, resolve_sampling(sampling, *model.manifest().generation));
   out.max_new_tokens = request.max_tokens.value_or(defaults.max_tokens.value_or(default_tokens));
-  if (defaults.max_tokens) out.max_new_tokens = std::min(out.max_new_tokens, *defaults.max_tokens);
+  const bool is_unlimited = out.max_new_tokens == GenerateOptions::kUntilFull;
+  if (defaults.max_tokens && (is_unlimited || out.max_new_tokens > *defaults.max_tokens))
+    out.max_new_tokens = *defaults.max_tokens;
   out.stop = std::move(request.stop);
   out.stop_repeat_ngram = request.stop_repeat_ngram;
   out.ignore_eos = request.ignore_eos;

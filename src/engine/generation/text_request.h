@@ -19,7 +19,7 @@ namespace anemone::engine {
 
 struct TextRequest {
   SamplingRequest sampling;
-  std::optional<std::int64_t> max_tokens;
+  std::optional<std::int64_t> max_tokens;  // GenerateOptions::kUntilFull: no limit
   std::vector<std::string> stop;
   std::int64_t stop_repeat_ngram = 0;
   bool ignore_eos = false;

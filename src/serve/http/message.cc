@@ -44,6 +44,11 @@ std::string_view HttpRequest::path() const {
   return std::string_view(target).substr(0, target.find('?'));
 }
 
+std::string_view HttpRequest::query() const {
+  const std::size_t mark = target.find('?');
+  return mark == target.npos ? std::string_view() : std::string_view(target).substr(mark + 1);
+}
+
 std::string_view reason_phrase(int status) {
   switch (status) {
     case 200:

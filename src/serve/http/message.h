@@ -35,12 +35,18 @@ struct HttpRequest {
   const std::string* header(std::string_view name) const;
   // The target without the query.
   std::string_view path() const;
+  // What stands behind the first ? of the target; empty where there is none.
+  std::string_view query() const;
 };
 
 struct HttpResponse {
   int status = 200;
   HeaderList headers;  // all but the length and the connection, which the connection adds
   std::string body;
+  // Of an error, for the log: its code, or its kind where it has none, and the field of the request
+  // that is wrong, if it is one.
+  std::string error_code = {};
+  std::string error_param = {};
 };
 
 // "Not Found"; "Error" for a status that is not used here.

@@ -164,10 +164,7 @@ Result<Json> Connection::run(std::string_view line) {
   ANEMONE_ASSIGN_OR_RETURN(Request request, parse_request(line, &budget));
   if (const auto* asked = std::get_if<Request::Describe>(&request.prompt))
     return describe(asked->model);
-  std::size_t index = 0;
-  if (!request.model.empty()) {
-    ANEMONE_ASSIGN_OR_RETURN(index, models_.find(request.model));
-  }
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, models_.find(request.model));
   // Until the answer is there.
   ANEMONE_ASSIGN_OR_RETURN(const ModelLease served, lease(index));
   const engine::Model& model = *served->model;
@@ -185,7 +182,9 @@ Result<Json> Connection::run(std::string_view line) {
     return cancelled("[request] was cancelled before its answer was complete");
   text = std::move(prompt);
   if (!result.ids.empty()) text.insert(text.end(), result.ids.begin(), result.ids.end() - 1);
-  return answer_of(request, result, text.size());
+  Json out = answer_of(request, result, text.size());
+  if (!request.is_token_form) out["model"] = served->names.front();
+  return out;
 }
 
 }  // namespace anemone::serve::jsonl

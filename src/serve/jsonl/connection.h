@@ -2,13 +2,14 @@
 // The protocol "anemone-jsonl-v1": one JSON request per line, one JSON answer per line.
 //
 //   {"prompt_ids": [...]} or {"prompt": "..."} or {"messages": [...]}, and
-//   "max_new", "temperature", "top_k", "top_p", "min_p", "rep_penalty", "seed", "stop",
-//   "stop_repeat_ngram", "ignore_eos", "model", "profile" (taken, without effect), and
+//   "max_new" (or "max_tokens"), "temperature", "top_k", "top_p", "min_p", "rep_penalty", "seed",
+//   "stop", "stop_repeat_ngram", "ignore_eos", "model" (needed where there are several), "profile"
+//   (taken, without effect), and
 //   "reset": false adds the prompt to the text so far instead of starting anew;
 //   "stream": true has lines {"delta": "..."} with the text as it comes before the answer
 //   -> {"ok": true, "generated_ids", "text", "finish_reason", "timing": {"prompt_tokens",
 //       "prefill_tokens" (of them those that were not cached), "prefill_s", "decode_tokens",
-//       "decode_s", "decode_tok_s"}, "cache_seq_len"}
+//       "decode_s", "decode_tok_s"}, "cache_seq_len", "model"}
 //   -> {"ok": false, "error"}
 //
 //   The form of dev-erik/ANE's server, for its clients; errors are answered as above:

@@ -38,6 +38,14 @@ void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
   }
 }
 
+// An answer of this protocol has no place for them.
+void refuse_logprobs(JsonFields& fields) {
+  for (const char* name : {"logprobs", "top_logprobs"})
+    if (const Json* value = fields.member(name); value != nullptr && *value != false && *value != 0)
+      fields.fail(unsupported(
+          "[{}] expected none: JSON lines give no log-probabilities, /v1/completions does", name));
+}
+
 }  // namespace
 
 Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
@@ -47,7 +55,10 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   Request out;
   read_prompt(fields, out, budget);
   out.model = fields.string("model").value_or("");
-  out.max_tokens = fields.integer(out.is_token_form ? "max_tokens" : "max_new", 0, kMost);
+  // OpenAI's name, which clients of HTTP have, and that of this protocol.
+  out.max_tokens = fields.integer("max_tokens", 0, kMost);
+  if (const auto count = fields.integer("max_new", 0, kMost)) out.max_tokens = count;
+  refuse_logprobs(fields);
   out.sampling.temperature = fields.number("temperature", 0, 100);
   out.sampling.top_k = fields.integer("top_k", 0, kMost);
   out.sampling.top_p = fields.number("top_p", 0, 1);

@@ -40,7 +40,7 @@ struct Request : engine::TextRequest {
     std::string model;
   };
   std::variant<Ids, Text, Messages, Describe> prompt;
-  std::string model;  // empty: the first
+  std::string model;  // empty: the only one
   bool has_reset = true;
   bool is_streamed = false;
   bool is_token_form = false;  // {"tokens", "max_tokens"}, which has an answer of its own

@@ -47,6 +47,7 @@ HttpResponse ApiHandler::refuse(int status, std::string_view reason) {
     entry.method = entry.path = "-";
     entry.id = headers.front().second;
     entry.status = status;
+    entry.error_code = http_error(status, reason).code;
     log_.write(entry);
   }
   return error_response(http_error(status, reason), std::move(headers));
@@ -62,7 +63,9 @@ std::optional<ApiError> ApiHandler::check_body(const HttpRequest& request) const
   // Besides, a page of another origin cannot send this type without asking first.
   const std::string* type = request.header("Content-Type");
   if (type != nullptr && !equal_ignoring_case(media_type(*type), kJsonType))
-    return http_error(415, "[Content-Type] expected application/json");
+    return http_error(415, fmt::format("[Content-Type] expected application/json, got {} (curl: -H "
+                                       "'Content-Type: application/json')",
+                                       shortened(*type, kMaxLogged)));
   return std::nullopt;
 }
 
@@ -74,7 +77,7 @@ std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head, const Rou
   std::optional<ApiError> error = access_.check(head, match.is_public || is_options, key);
   if (!error && !is_known)
     error = http_error(404, fmt::format("[{}] expected a path of this server, such as "
-                                        "/v1/chat/completions",
+                                        "/v1/chat/completions (GET /openapi.json lists all)",
                                         shortened(head.path(), kMaxLogged)));
   if (!error && is_options) {
     headers.emplace_back("Allow", match.methods);
@@ -96,7 +99,7 @@ std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head, const Rou
   if (!error && is_post && key) error = usage_.admit(*key, KeyUsage::Clock::now(), head.admission);
   if (error) return error_response(*error, std::move(headers));
   if (is_post) return std::nullopt;
-  return match.route->get(backend, {match.parameter, created_, std::move(headers)});
+  return match.route->get(backend, {match.parameter, head.query(), created_, std::move(headers)});
 }
 
 std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head) {
@@ -108,6 +111,8 @@ std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head) {
   if (answer && log_.is_on() && !(is_polled && answer->status == 200)) {
     LogEntry entry = entry_of(head, headers);
     entry.status = answer->status;
+    entry.error_code = answer->error_code;
+    entry.error_param = answer->error_param;
     log_.write(entry);
   }
   return answer;

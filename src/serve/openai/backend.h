@@ -32,10 +32,11 @@ class Backend {
   // In the text format of Prometheus.
   virtual std::string metrics() const = 0;
 
-  // The answers of llama.cpp's routes /props (settings of the server and of its first model) and
-  // /slots (an entry for each text that can run at a time).
-  virtual Json props() const = 0;
-  virtual Json slots() const = 0;
+  // The answers of llama.cpp's routes /props (settings of the server and of a model) and /slots (an
+  // entry for each text that can run at a time, with the context of a model). The model need not be
+  // loaded; then its settings are not known and left out. The errors are those of choose_model().
+  virtual Result<Json> props(const std::string& name) const = 0;
+  virtual Result<Json> slots(const std::string& name) const = 0;
 
   // Takes a lease on the model of this name, unless the call has a lease already. If the model has
   // to be loaded first, sets Call::awaited instead. kNotFound for an unknown name; kInvalidArgument

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/generation/generation.h"
 #include "serve/openai/response_format.h"
 
 namespace anemone::serve::openai {
@@ -68,6 +69,15 @@ engine::SamplingRequest read_sampling(JsonFields& fields) {
   return out;
 }
 
+// Clients of llama.cpp write -1 where they want no limit.
+std::optional<std::int64_t> read_max_tokens(JsonFields& fields, const char* name,
+                                            std::int64_t least) {
+  constexpr std::int64_t kNoLimit = engine::GenerateOptions::kUntilFull;
+  if (const Json* value = fields.member(name); value != nullptr && *value == kNoLimit)
+    return kNoLimit;
+  return fields.integer(name, least, kAnyInteger);
+}
+
 }  // namespace
 
 Status LogitBias::add(std::int32_t id, const Json& bias) {
@@ -86,8 +96,8 @@ Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
   refuse_unsupported(fields);
   out.model = read_model(fields);
   out.sampling = read_sampling(fields);
-  out.max_tokens = fields.integer("max_completion_tokens", least_tokens, kAnyInteger);
-  const auto older = fields.integer("max_tokens", least_tokens, kAnyInteger);
+  out.max_tokens = read_max_tokens(fields, "max_completion_tokens", least_tokens);
+  const auto older = read_max_tokens(fields, "max_tokens", least_tokens);
   if (!out.max_tokens) out.max_tokens = older;
   out.stop = fields.strings("stop", kMaxStops);
   for (const std::string& stop : out.stop) {
@@ -98,7 +108,7 @@ Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
                            kMaxStopBytes, stop.size()));
   }
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
-  out.format = read_response_format(fields);
+  out.format = read_response_format(fields, &out.format_field);
   if (const auto name = fields.string("truncation")) {
     const auto truncation = engine::parse_truncation(*name);
     if (truncation.ok())

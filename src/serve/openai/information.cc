@@ -21,7 +21,37 @@ Json listed_model(const std::string& name, const ModelInfo& model, std::int64_t 
   Json out = model_json(name, created);
   out["status"] = {{"value", model_state_name(model.state)}};
   if (!model.error.empty()) out["status"]["error"] = model.error;
+  // By vLLM's name and by llama.cpp's.
+  if (model.context > 0) {
+    out["max_model_len"] = model.context;
+    out["meta"] = {{"n_ctx", model.context}};
+  }
   return out;
+}
+
+// The value of "model" in a query; empty where there is none.
+Result<std::string> queried_model(std::string_view query) {
+  constexpr std::string_view kName = "model=";
+  while (!query.empty()) {
+    const std::string_view field = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), field.size() + 1));
+    if (!field.starts_with(kName)) continue;
+    std::string value(field.substr(kName.size()));
+    std::ranges::replace(value, '+', ' ');
+    auto name = percent_decode(value);
+    if (!name) return invalid_argument("[model] expected % and two hex digits");
+    return *std::move(name);
+  }
+  return std::string();
+}
+
+// Answers with what the backend tells of the model that the query names.
+template <auto Function>
+HttpResponse of_model(const Backend& backend, GetCall call) {
+  const auto name = queried_model(call.query);
+  auto told = name.ok() ? (backend.*Function)(*name) : Result<Json>(name.status());
+  if (!told.ok()) return error_response(api_error(told.status()), std::move(call.headers));
+  return json_response(*told, std::move(call.headers));
 }
 
 }  // namespace
@@ -59,11 +89,11 @@ HttpResponse get_version(const Backend* /*backend*/, GetCall call) {
 }
 
 HttpResponse get_props(const Backend* backend, GetCall call) {
-  return json_response(backend->props(), std::move(call.headers));
+  return of_model<&Backend::props>(*backend, std::move(call));
 }
 
 HttpResponse get_slots(const Backend* backend, GetCall call) {
-  return json_response(backend->slots(), std::move(call.headers));
+  return of_model<&Backend::slots>(*backend, std::move(call));
 }
 
 HttpResponse get_openapi(const Backend* /*backend*/, GetCall call) {

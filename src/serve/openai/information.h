@@ -12,7 +12,7 @@ HttpResponse get_health(const Backend* backend, GetCall call);
 HttpResponse get_metrics(const Backend* backend, GetCall call);
 // {"version": "0.1.0"}.
 HttpResponse get_version(const Backend* backend, GetCall call);
-// The routes /props and /slots of llama.cpp.
+// The routes /props and /slots of llama.cpp, of the model that ?model= names.
 HttpResponse get_props(const Backend* backend, GetCall call);
 HttpResponse get_slots(const Backend* backend, GetCall call);
 // The description of all routes (openapi.h).

@@ -48,6 +48,12 @@ Json operation(const Route& route, const char* method) {
                       {"in", "path"},
                       {"required", true},
                       {"schema", {{"type", "string"}}}}});
+  if (route.takes_model)
+    out["parameters"] = Json::array({{{"name", "model"},
+                                      {"in", "query"},
+                                      {"required", false},
+                                      {"description", "Needed where there are several models"},
+                                      {"schema", {{"type", "string"}}}}});
   if (route.post != nullptr)
     out["requestBody"] = {
         {"required", true},

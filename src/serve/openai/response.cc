@@ -21,7 +21,8 @@ HttpResponse error_response(const ApiError& error, HeaderList headers) {
   if (error.status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
   if (error.status == 429 || error.status == 503)
     headers.emplace_back("Retry-After", std::to_string(error.retry_after_s));
-  return {error.status, std::move(headers), dump_json(to_json(error))};
+  return {error.status, std::move(headers), dump_json(to_json(error)),
+          error.code.empty() ? error.type : error.code, error.param};
 }
 
 HeaderList stream_headers(HeaderList headers) {

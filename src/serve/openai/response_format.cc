@@ -111,7 +111,7 @@ Result<std::optional<ResponseFormat>> openai_format(const Json& format) {
 
 }  // namespace
 
-std::optional<ResponseFormat> read_response_format(JsonFields& fields) {
+std::optional<ResponseFormat> read_response_format(JsonFields& fields, std::string* field) {
   std::optional<ResponseFormat> out;
   std::string first;
   const auto take = [&](std::string_view name, Result<ResponseFormat> format) {
@@ -127,22 +127,26 @@ std::optional<ResponseFormat> read_response_format(JsonFields& fields) {
     if (!read.ok())
       fields.fail(read.status());
     else if (read->has_value())
-      take("response_format", **std::move(read));
+      take(json_member(*format, "json_schema") != nullptr ? "response_format.json_schema.schema"
+           : json_member(*format, "schema") != nullptr    ? "response_format.schema"
+                                                          : "response_format",
+           **std::move(read));
   }
   if (const Json* outputs = fields.member("structured_outputs")) {
     if (!outputs->is_object())
       fields.fail(invalid_argument("[structured_outputs] expected an object, got {}",
                                    describe_json(*outputs)));
-    for (const Field& field : kStructured) {
-      const Json* value = json_member(*outputs, field.name);
+    for (const Field& known : kStructured) {
+      const Json* value = json_member(*outputs, known.name);
       if (value == nullptr || value->is_null()) continue;
-      const std::string name = fmt::format("structured_outputs.{}", field.name);
-      take(name, value_of(field, name, *value));
+      const std::string name = fmt::format("structured_outputs.{}", known.name);
+      take(name, value_of(known, name, *value));
     }
   }
-  for (const Field& field : kFields)
-    if (const Json* value = fields.member(field.name))
-      take(field.name, value_of(field, field.name, *value));
+  for (const Field& known : kFields)
+    if (const Json* value = fields.member(known.name))
+      take(known.name, value_of(known, known.name, *value));
+  if (field != nullptr) *field = std::move(first);
   return out;
 }
 

@@ -97,11 +97,15 @@ constexpr std::array kRoutes = {
           .post = post<parse_chat_request, &Backend::apply_template>,
           .summary = "The prompt that the chat template makes of messages",
           .required = R"({"messages": {"type": "array", "items": {"type": "object"}}})"},
-    Route{.path = "/props", .get = get_props, .summary = "The settings of the server"},
+    Route{.path = "/props",
+          .get = get_props,
+          .summary = "The settings of the server and of a model",
+          .takes_model = true},
     Route{.path = "/slots",
           .get = get_slots,
           .is_polled = true,
-          .summary = "The texts that may run at a time, and which do"},
+          .summary = "The texts that may run at a time, and which do",
+          .takes_model = true},
 };
 
 constexpr std::string_view kVersion = "/v1";
