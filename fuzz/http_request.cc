@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "fuzz/support.h"
 #include "serve/http/request_parser.h"
@@ -57,8 +58,11 @@ class StubBackend : public openai::Backend {
   Status check_health() const override { return {}; }
   Json counts() const override { return {{"running", 0}}; }
   std::string metrics() const override { return "m 0\n"; }
-  Json props() const override { return Json::object(); }
-  Json slots() const override { return Json::array(); }
+  Result<Json> props(const std::string& name) const override {
+    if (name.size() > 3) return not_found("[model] expected a model of this server");
+    return Json::object();
+  }
+  Result<Json> slots(const std::string& /*name*/) const override { return Json::array(); }
   Status choose_model(const std::string& /*name*/, openai::Call& /*call*/) override { return {}; }
   Status lease_later(std::size_t /*model*/, ModelPool::CancelFlag /*cancel*/,
                      ModelPool::Then /*then*/) override {
