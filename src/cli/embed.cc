@@ -27,6 +27,7 @@ struct EmbedFlags {
   std::vector<std::string> texts;  // none: the lines of stdin
   std::string pooling = "last";
   std::int64_t dimensions = 0;  // 0: all
+  bool is_json = true;          // the only form that there is
   bool checks_hashes = false;
 };
 
@@ -108,6 +109,7 @@ void add_embed_command(CLI::App& app, Context& context) {
                    "The first numbers of each vector only (default: all)")
       ->check(at_least(1));
   add_check_hashes_flag(*command, options->checks_hashes);
+  command->add_flag("--json", options->is_json, "Lines of JSON, as always");
   command->footer(
       "A line of JSON per text: {\"index\", \"tokens\", \"embedding\"}, a vector of length 1. The "
       "model has to be\n"
