@@ -27,6 +27,10 @@ bool is_list(const mlpackage::Flexibility& flexibility) {
   return flexibility.enumerated.size() > 1;
 }
 
+bool is_about_smallness(const Law& law) {
+  return law.id == "tiny-function" || law.id == "small-package";
+}
+
 }  // namespace
 
 std::vector<Finding> check(const Package& package, const CheckOptions& options) {
@@ -37,7 +41,8 @@ std::vector<Finding> check(const Package& package, const CheckOptions& options) 
     const MeasuredLaw* measured =
         options.measured == nullptr ? nullptr : options.measured->of(*law);
     if (measured != nullptr && !measured->holds) continue;
-    const Severity severity = measured == nullptr ? law->severity : measured->severity;
+    Severity severity = measured == nullptr ? law->severity : measured->severity;
+    if (options.is_auxiliary && is_about_smallness(*law)) severity = Severity::kNote;
     law->find(package, [&](Place place, std::string found) {
       findings.push_back({law, std::move(place), std::move(found), severity});
     });

@@ -21,6 +21,9 @@ struct CheckOptions {
   // The specification version that the oldest system reads which is to load the package
   // (parse_target()); 0: any system.
   int target_version = 0;
+  // No step of a model runs the package, as that of the final norm for embeddings: that it is small
+  // is a note.
+  bool is_auxiliary = false;
 };
 
 // All places where a package breaks a law that holds for the chip, the most severe first, then in

@@ -151,10 +151,11 @@ constexpr std::array kReasons = {
         "a third function: four made prefill slower (CoreML-LLM)"},
 };
 
-Result<artifact::Form> named_form(std::string_view name) {
+Result<artifact::Form> named_form(std::string_view name, std::string_view subject) {
   const auto found = std::ranges::find(kForms, name, &NamedForm::name);
   if (found != kForms.end()) return found->form;
-  return invalid_argument("[form] expected {}, got \"{}\"", fmt::join(form_names(), ", "), name);
+  return invalid_argument("[{}] expected {}, got \"{}\"", subject, fmt::join(form_names(), ", "),
+                          name);
 }
 
 }  // namespace
@@ -170,14 +171,15 @@ std::vector<std::string_view> form_names() {
 }
 
 Result<artifact::Form> read_form(const std::string& name_or_file) {
-  if (!name_or_file.ends_with(".json")) return named_form(name_or_file);
+  if (!name_or_file.ends_with(".json")) return named_form(name_or_file, "--form");
   ANEMONE_ASSIGN_OR_RETURN(const Json json, read_json_file(name_or_file));
   if (!json.is_object())
     return invalid_argument("[{}] expected an object of fields, got {}", name_or_file,
                             json.type_name());
   artifact::Form form = kForms.front().form;
   if (const Json* base = json_member(json, "form")) {
-    ANEMONE_ASSIGN_OR_RETURN(form, named_form(base->is_string() ? base->get<std::string>() : ""));
+    ANEMONE_ASSIGN_OR_RETURN(form,
+                             named_form(base->is_string() ? base->get<std::string>() : "", "form"));
   }
   for (const auto& [field, value] : json.items()) {
     if (field == "form") continue;

@@ -153,7 +153,7 @@ constexpr Law kDeviceLaws[] = {
                   {kMeasured, "CoreML-LLM LFM2 findings", "cast seen on the CPU"},
                   {kMeasured, "maderix/ANE",
                    "casts of fp32 inputs work through the private API (M4, M5)", kAgainst}},
-     .remedy = "inputs and outputs of fp16",
+     .remedy = "inputs and outputs of fp16; the type of an image cannot be chosen",
      .hints = {{kRewrite,
                 "declare inputs and outputs of fp16 (TensorType with dtype=numpy.float16 in "
                 "coremltools)"}},
@@ -166,9 +166,13 @@ constexpr Law kDeviceLaws[] = {
                   {kMeasured, "Orion", "the chip computes in fp16 only"},
                   {kMeasured, "ane-book", "softmax in fp32 between casts stayed on the chip",
                    kAgainst}},
-     .remedy = "compute in fp16 (compile --precision fp16)",
-     .hints = {{kOption, "--precision fp16"},
-               {kRewrite, "compute in fp16 (compute_precision=FLOAT16 in coremltools)"}},
+     .remedy = "compute in fp16 (compile --precision fp16); the scale of an image, which "
+               "coremltools puts before its cast, belongs into the first convolution",
+     .hints =
+         {{kOption, "--precision fp16"},
+          {kRewrite,
+           "compute in fp16 (compute_precision=FLOAT16 in coremltools), and fold scale and bias of "
+           "an ImageType, which stay in fp32, into the first convolution"}},
      .find = find_fp32},
     // coremltools refuses to write it, hence kRefused. In a package of another writer it is
     // predicted to run on the CPU.

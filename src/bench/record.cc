@@ -104,10 +104,12 @@ std::string summary(const Record& record) {
       fmt::format("load, {}: ready in {:.0f} ms, first token {:.0f} ms after the start", threads,
                   load.ready_ms, load.first_token_ms);
   if (load.memory.resident > 0)
-    out += fmt::format("; memory {} (own {}, caches {} of it; mapped {} of {} of weights)",
-                       format_bytes(load.memory.resident), format_bytes(load.memory.anonymous),
-                       format_bytes(load.cache_bytes), format_bytes(load.memory.mapped),
-                       format_bytes(load.weight_bytes));
+    out += fmt::format(
+        "; memory {} (own {}, caches {} of it; mapped {}, with the programs; the "
+        "weights are {})",
+        format_bytes(load.memory.resident), format_bytes(load.memory.anonymous),
+        format_bytes(load.cache_bytes), format_bytes(load.memory.mapped),
+        format_bytes(load.weight_bytes));
   return out;
 }
 

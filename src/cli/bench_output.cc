@@ -8,6 +8,7 @@
 #include "bench/plot.h"
 #include "cli/bench.h"
 #include "cli/output.h"
+#include "cli/table.h"
 
 namespace anemone::cli {
 namespace {
@@ -48,9 +49,9 @@ std::string bench_table(const BenchReport& report) {
     if (is_speed(record))
       rows.push_back(bench::table_row(record));
     else
-      out += bench::summary(record) + "\n";
-  out += "\n" + bench::aligned(rows, "", 1);
-  for (const std::string& note : report.notes) out += note + "\n";
+      out += lines_for_terminal(bench::summary(record) + "\n");
+  out += "\n" + bench::aligned(folded_for_terminal(rows), "", 1);
+  for (const std::string& note : report.notes) out += lines_for_terminal(note + "\n");
   return out;
 }
 
@@ -84,7 +85,7 @@ std::string suite_table(const bench::SuiteResult& result) {
                     fmt::format("{:.1f}", prompt.decode_tps), fmt::format("{:.1f}", prompt.ttft_ms),
                     fmt::format("{:.1f}", prompt.inference_ms),
                     fmt::format("{:.1f}", prompt.roundtrip_ms)});
-  std::string out = bench::aligned(rows, "", 1);
+  std::string out = bench::aligned(folded_for_terminal(rows), "", 1);
   out += fmt::format("cold start: {:.0f} ms from the start of a process to its first token\n",
                      result.cold_start_ms);
   out += fmt::format("consistency: {} runs decode at {:.1f} tok/s, standard deviation {:.1f}\n",

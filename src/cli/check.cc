@@ -54,12 +54,12 @@ struct Checked {
   std::vector<CheckedPackage> packages;
   std::vector<std::string> paths;              // of the packages
   std::optional<artifact::Manifest> manifest;  // of a compiled model
+  bool is_anemone = true;                      // anemone wrote them
 };
 
-Result<CheckedPackage> check_file(const std::string& path, std::string name, std::int64_t layers,
-                                  const ane::CheckOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_model(path));
-  return ane::check_package(std::move(name), model, layers, options);
+// By what `compile` and `probe` write into the metadata of each package.
+bool is_from_anemone(const mlpackage::Model& model) {
+  return model.metadata.user_defined.contains("com.github.anemone.version");
 }
 
 // One package is in memory at a time.
@@ -67,10 +67,13 @@ Result<Checked> check_artifact(const std::string& folder, const ane::CheckOption
   Checked out;
   ANEMONE_ASSIGN_OR_RETURN(out.manifest, artifact::read_manifest(folder));
   const artifact::Manifest& manifest = *out.manifest;
-  const auto add = [&](const std::string& package, std::int64_t layers) -> Status {
+  const auto add = [&](const std::string& package, std::int64_t layers,
+                       bool is_auxiliary = false) -> Status {
     const std::string path = (fs::path(folder) / package).string();
-    ANEMONE_ASSIGN_OR_RETURN(CheckedPackage checked, check_file(path, package, layers, options));
-    out.packages.push_back(std::move(checked));
+    ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_model(path));
+    ane::CheckOptions of_package = options;
+    of_package.is_auxiliary = is_auxiliary;
+    out.packages.push_back(ane::check_package(package, model, layers, of_package));
     out.paths.push_back(path);
     return {};
   };
@@ -82,7 +85,7 @@ Result<Checked> check_artifact(const std::string& folder, const ane::CheckOption
   }
   for (const std::span<const artifact::Head> heads : manifest.head_packages())
     ANEMONE_RETURN_IF_ERROR(add(heads.front().package, 0));
-  if (manifest.embed) ANEMONE_RETURN_IF_ERROR(add(manifest.embed->package, 0));
+  if (manifest.embed) ANEMONE_RETURN_IF_ERROR(add(manifest.embed->package, 0, true));
   return out;
 }
 
@@ -103,9 +106,10 @@ Result<Checked> check_path(const std::string& path, const ane::CheckOptions& opt
   if (!fs::is_directory(status) && fs::path(path).extension() != ".mlmodel")
     return unsupported("[{}] expected a .mlpackage, .mlmodel or compiled model, got another file",
                        path);
-  ANEMONE_ASSIGN_OR_RETURN(CheckedPackage package, check_file(path, path, 0, options));
+  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_model(path));
   Checked out;
-  out.packages.push_back(std::move(package));
+  out.is_anemone = is_from_anemone(model);
+  out.packages.push_back(ane::check_package(path, model, 0, options));
   out.paths.push_back(path);
   return out;
 }
@@ -125,8 +129,10 @@ Result<exec::coreml::PlanFile> measure(const CheckFlags& flags, const Checked& c
 Status print_laws(bool is_json) {
   if (!is_json) return print_out(ane::laws_page());
   Json json = Json::array();
-  for (const ane::Law* law : ane::laws())
-    json.push_back(law_json(*law, law->severity, nullptr, true));
+  for (const ane::Law* law : ane::laws()) {
+    const std::vector<ane::Hint> hints = hints_for(*law, {});
+    json.push_back(law_json(*law, law->severity, nullptr, &hints));
+  }
   return print_json(json, 2);
 }
 
@@ -155,7 +161,8 @@ Status run_check(const CheckFlags& flags, const Context& context) {
   CheckReportOptions shown = {.measured = options.measured,
                               .has_notes = flags.has_notes,
                               .has_operations = true,
-                              .has_hints = flags.has_hints};
+                              .has_hints = flags.has_hints,
+                              .is_anemone = checked.is_anemone};
   if (options.chip != nullptr) shown.chip = options.chip;
   if (checked.manifest) shown.manifest = &*checked.manifest;
   Report report = check_report(flags.path, packages, shown);
@@ -227,7 +234,8 @@ void add_check_command(CLI::App& app, Context& context) {
                     "Explain conventions that are not kept, which later reports go beyond");
   command->add_flag("--hints", flags->has_hints,
                     "Name the options of compile, the fields of --form or the change of the graph\n"
-                    "that take each finding away");
+                    "that take each finding away; only what is not in force yet, and for packages\n"
+                    "of other writers changes of the graph alone");
   command->add_flag("--laws", flags->shows_laws, "Print all laws with their sources (Markdown)");
   command->add_flag("--json", flags->is_json, "Machine-readable output: every finding");
   command->footer(

@@ -137,10 +137,12 @@ std::string check_html(const std::string& path, const std::vector<CheckedPackage
   for (const Severity severity : kShown)
     json["severities"][std::string(ane::severity_name(severity))] =
         broken_laws(packages, severity).size();
-  for (const auto& [severity, law] : broken_laws(packages))
-    json["laws"].push_back(
-        with_places(law_json(*law, severity, options.measured, options.has_hints),
-                    found_lines(*law, packages)));
+  for (const auto& [severity, law] : broken_laws(packages)) {
+    const std::vector<ane::Hint> hints = hints_for(*law, options.writer());
+    json["laws"].push_back(with_places(
+        law_json(*law, severity, options.measured, options.has_hints ? &hints : nullptr),
+        found_lines(*law, packages)));
+  }
   for (const CheckedPackage& package : packages) {
     Json entry = {{"name", package.name},
                   {"weight_bytes", package.weight_bytes},

@@ -7,14 +7,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <unistd.h>
 #include <utility>
 
 #include "ane/step_times.h"
 #include "base/escape.h"
 #include "base/progress.h"
-#include "base/terminal.h"
-#include "cli/help.h"
+#include "cli/table.h"
 
 namespace anemone::cli {
 namespace {
@@ -35,17 +33,6 @@ constexpr std::size_t kMaxFunctions = 16;
 
 std::string count_of(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-// A paragraph of the report, which begins after `indent` spaces.
-std::string paragraph(std::string_view text, std::size_t indent = 0) {
-  constexpr std::size_t kIndentOfOtherLines = 4;
-  constexpr int kMostColumns = 96;
-  constexpr int kFewestColumns = 40;
-  const int columns = std::clamp(terminal_columns(STDOUT_FILENO).value_or(kMostColumns),
-                                 kFewestColumns, kMostColumns);
-  return std::string(indent, ' ') +
-         wrapped(text, kIndentOfOtherLines, indent, static_cast<std::size_t>(columns)) + "\n";
 }
 
 std::string place_text(const CheckedPackage& package, const Place& place, bool names_package) {
@@ -81,7 +68,7 @@ std::string law_text(const Law& law, Severity severity, const std::vector<FoundL
   text += paragraph(fmt::format("source: {}", escaped(source_of(law, options.measured))), kIndent) +
           paragraph(fmt::format("change: {}", law.remedy), kIndent);
   if (options.has_hints)
-    for (const ane::Hint& hint : ane::hints_of(law))
+    for (const ane::Hint& hint : hints_for(law, options.writer()))
       text += paragraph("hint: " + ane::hint_text(hint), kIndent);
   return text;
 }
@@ -113,14 +100,15 @@ std::string count_text(std::size_t part, std::size_t whole) {
 }
 
 std::string functions_table(const std::vector<CheckedPackage>& packages, const ane::Chip& chip) {
-  std::vector<std::vector<std::string>> rows = {{"function", "operations on the chip", "products",
-                                                 "weights", "GMAC",
-                                                 fmt::format("least time, {}", chip.name)}};
+  std::vector<std::vector<std::string>> rows = {{"function", "on the chip", "products", "weights",
+                                                 "GMAC", fmt::format("least time, {}", chip.name)}};
   std::size_t functions = 0;
   for (const CheckedPackage& package : packages)
     for (const PlacedFunction& function : package.functions) {
       if (++functions > kMaxFunctions) continue;
       const ane::Estimate estimate = ane::estimate(function, chip);
+      // Products of open shapes have no number of multiplications.
+      const bool is_counted = function.products() == 0 || function.multiplications() > 0;
       rows.push_back(
           {escaped((packages.size() > 1 ? package.name + " " : "") + function.name),
            count_text(function.count(Device::kNeuralEngine), function.operations.size()),
@@ -128,9 +116,11 @@ std::string functions_table(const std::vector<CheckedPackage>& packages, const a
                ? "none"
                : count_text(function.products_on(Device::kNeuralEngine), function.products()),
            format_bytes(function.weight_bytes),
-           fmt::format("{:.3g}", static_cast<double>(function.multiplications()) / 1e9),
-           fmt::format("{:.3g} ms, by {}", estimate.seconds * 1e3,
-                       estimate.is_bound_by_bytes ? "bytes" : "products")});
+           is_counted ? fmt::format("{:.3g}", static_cast<double>(function.multiplications()) / 1e9)
+                      : "-",
+           is_counted ? fmt::format("{:.3g} ms, by {}", estimate.seconds * 1e3,
+                                    estimate.is_bound_by_bytes ? "bytes" : "products")
+                      : "-"});
     }
   std::string text = table(rows, "  ");
   if (functions > kMaxFunctions)
@@ -163,15 +153,15 @@ std::vector<ane::StepTime> steps_of(const std::vector<CheckedPackage>& packages,
 }  // namespace
 
 Json law_json(const Law& law, Severity severity, const ane::Measurements* measured,
-              bool has_hints) {
+              const std::vector<ane::Hint>* hints) {
   Json json = {{"law", law.id},
                {"severity", ane::severity_name(severity)},
                {"statement", law.statement},
                {"source", source_of(law, measured)},
                {"change", law.remedy}};
-  if (!has_hints) return json;
+  if (hints == nullptr) return json;
   json["hints"] = Json::array();
-  for (const ane::Hint& hint : ane::hints_of(law))
+  for (const ane::Hint& hint : *hints)
     json["hints"].push_back({{"kind", ane::hint_name(hint.kind)}, {"text", hint.text}});
   return json;
 }
@@ -230,7 +220,8 @@ std::vector<BrokenLaw> broken_laws(const std::vector<CheckedPackage>& packages) 
   std::map<const Law*, Severity> severities;
   for (const CheckedPackage& package : packages)
     for (const Finding& finding : package.findings)
-      severities.emplace(finding.law, finding.severity);
+      if (const auto [it, is_new] = severities.emplace(finding.law, finding.severity); !is_new)
+        it->second = std::min(it->second, finding.severity);
   std::vector<BrokenLaw> out;
   for (const Law* law : ane::laws())
     if (const auto it = severities.find(law); it != severities.end())
@@ -289,7 +280,9 @@ Report check_report(const std::string& path, const std::vector<CheckedPackage>& 
   for (const auto& [severity, law] : broken_laws(packages)) {
     if (severity != Severity::kNote || options.has_notes)
       report.text += law_text(*law, severity, found_lines(*law, packages), options);
-    report.json["laws"].push_back(law_json(*law, severity, options.measured, options.has_hints));
+    const std::vector<ane::Hint> hints = hints_for(*law, options.writer());
+    report.json["laws"].push_back(
+        law_json(*law, severity, options.measured, options.has_hints ? &hints : nullptr));
   }
   const auto notes = broken_laws(packages, Severity::kNote);
   if (!notes.empty() && !options.has_notes)

@@ -8,6 +8,7 @@
 #include "ane/chip.h"
 #include "artifact/manifest.h"
 #include "base/json.h"
+#include "cli/check_hints.h"
 #include "cli/inspect.h"
 
 namespace anemone::cli {
@@ -32,6 +33,9 @@ struct CheckReportOptions {
   const artifact::Manifest* manifest = nullptr;  // of the packages, for the time of a step
   bool has_operations = false;                   // the JSON has every operation with its device
   bool has_hints = false;                        // each broken law has its hints
+  bool is_anemone = true;                        // anemone wrote the packages
+
+  Writer writer() const { return {is_anemone, manifest}; }
 };
 
 // Equal findings of a law: what was found at `count` places, and the first of them.
@@ -46,9 +50,9 @@ std::vector<FoundLine> found_lines(const ane::Law& law,
 
 // The parts that all forms of the report have: a law without its places, the sums of a function
 // with its estimate, the steps of a model, and an operation with its device. A measurement stands
-// before the sources of its law, and its hints are asked for.
+// before the sources of its law; without hints where they are nullptr.
 Json law_json(const ane::Law& law, ane::Severity severity, const ane::Measurements* measured,
-              bool has_hints);
+              const std::vector<ane::Hint>* hints);
 Json function_json(const ane::PlacedFunction& function, const ane::Chip& chip);
 Json steps_json(const std::vector<ane::CheckedPackage>& packages,
                 const CheckReportOptions& options);

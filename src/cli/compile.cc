@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "ane/chip.h"
 #include "ane/form.h"
 #include "ane/package_plan.h"
 #include "artifact/ownership.h"
@@ -150,10 +151,12 @@ Result<artifact::Form> to_form(const CompileFlags& options, compiler::Processor 
 }
 
 Result<ir::Opset> to_target(const std::string& name) {
-  const auto opset = ir::parse_opset_target(name);
-  if (!opset || *opset < ir::Opset::kIOS16 || *opset > ir::Opset::kIOS18)
-    return invalid_argument("[--target] expected ios16, ios17 or ios18, got \"{}\"", name);
-  return *opset;
+  // check takes the same names, and of more systems.
+  const auto version = ane::parse_target(name);
+  for (const ir::Opset opset : {ir::Opset::kIOS16, ir::Opset::kIOS17, ir::Opset::kIOS18})
+    if (version.ok() && *version == ir::specification_version(opset)) return opset;
+  return invalid_argument(
+      "[--target] expected ios16, ios17 or ios18 (macos13, macos14 or macos15), got \"{}\"", name);
 }
 
 Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
@@ -244,7 +247,7 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   if (std::string text = warning_of(options, compile_options.recipe); !text.empty())
     report->notes.push_back(std::move(text));
   if (options.is_json) return print_json(report_json(*report, options.output), 2);
-  ANEMONE_RETURN_IF_ERROR(print_report(report_text(*report, options.output)));
+  ANEMONE_RETURN_IF_ERROR(print_report(report_text(*report, options.output, options.is_detailed)));
   return options.is_detailed ? print_report(details_text(*report)) : Status();
 }
 
@@ -341,8 +344,9 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->excludes(shards);
   command
       ->add_option("--target", options->target,
-                   "Oldest system that loads the packages: ios16, ios17 or ios18 (macOS 13, 14 or\n"
-                   "15). Before ios18 a package has one function, no states and no weights by "
+                   "Oldest system that loads the packages: ios16, ios17 or ios18, or macos13,\n"
+                   "macos14 or macos15. Before ios18 a package has one function, no states and no "
+                   "weights by "
                    "blocks")
       ->capture_default_str();
   command

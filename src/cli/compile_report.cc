@@ -103,14 +103,16 @@ Json form_json(const artifact::Form& form) {
   return json;
 }
 
-// A line for each field: what was chosen and why.
-std::string form_text(const artifact::Form& form) {
-  std::vector<std::vector<std::string>> rows;
+// The form by its name, or a line for each field: what was chosen and why.
+std::string form_text(const artifact::Form& form, bool is_detailed) {
+  const std::string_view name = ane::name_of(form);
+  const std::string text = fmt::format("  form: {}", name.empty() ? "custom" : name);
+  if (!is_detailed) return text + " (--report shows each choice and why)\n";
+  Rows rows;
   for (const artifact::FormField& field : artifact::form_fields())
     rows.push_back({std::string(field.name), std::string(field.value_of(form)),
                     std::string(ane::reason(field.name, field.value_of(form)))});
-  const std::string_view name = ane::name_of(form);
-  return fmt::format("  form: {}\n", name.empty() ? "custom" : name) + table(rows, "    ");
+  return text + "\n" + table(rows, "    ");
 }
 
 Json weight_json(const compiler::WeightReport& weight) {
@@ -187,7 +189,8 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
   return json;
 }
 
-std::string report_text(const compiler::CompileReport& report, const std::string& output) {
+std::string report_text(const compiler::CompileReport& report, const std::string& output,
+                        bool is_detailed) {
   const artifact::Manifest& manifest = report.manifest;
   std::string text = fmt::format("{}: {} {}, {} layers, {} {}\n", escaped(output),
                                  manifest.model_type, escaped(manifest.name), manifest.layers,
@@ -204,11 +207,12 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   text += table(rows, "  ");
   text += fmt::format("  in memory: {} of weights (mapped), {} of caches per session\n",
                       format_bytes(report.total_bytes), format_bytes(report.cache_bytes));
-  if (report.experts) text += experts_text(*report.experts);
+  if (report.experts) text += lines_for_terminal(experts_text(*report.experts));
   if (const std::string kept = kept_text(report.weights); !kept.empty())
-    text += fmt::format("  quantized matrices: {}\n", kept);
-  if (report.is_dry_run) text += form_text(manifest.form);
-  for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
+    text += lines_for_terminal(fmt::format("  quantized matrices: {}\n", kept));
+  if (report.is_dry_run) text += form_text(manifest.form, is_detailed);
+  for (const std::string& note : report.notes)
+    text += lines_for_terminal(fmt::format("  note: {}\n", note));
   if (report.is_dry_run)
     return text +
            fmt::format("  about {}{}; nothing was written\n\n", format_bytes(report.total_bytes),

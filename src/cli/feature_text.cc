@@ -98,13 +98,22 @@ std::string example_command(const std::string& path, const mlpackage::Model& mod
                             const mlpackage::FunctionInterface& function) {
   std::string out = "anemone predict " + quoted(path);
   if (function.name != model.default_function) out += " --function " + quoted(function.name);
+  constexpr std::size_t kMostNamed = 2;
+  std::string named;
+  std::size_t tensors = 0;
   for (const FeatureDescription& input : function.inputs) {
     if (input.is_optional) continue;
     const bool is_picture = input.kind == FeatureDescription::Kind::kImage &&
                             input.color_space != FeatureDescription::ColorSpace::kGrayscaleFp16;
-    out += " --input " + quoted(input.name + (is_picture ? "=FILE.png" : "=zeros"));
+    std::string flag = " --input " + quoted(input.name + (is_picture ? "=FILE.png:fit" : "=zeros"));
+    if (is_picture) {
+      out += flag;
+    } else {
+      named += flag;
+      ++tensors;
+    }
   }
-  return out + " --print";
+  return out + (tensors > kMostNamed ? " --fill zeros" : named);
 }
 
 }  // namespace anemone::cli

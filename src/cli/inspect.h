@@ -10,6 +10,7 @@
 #include "api/executors.h"
 #include "artifact/manifest.h"
 #include "base/json.h"
+#include "cli/table.h"
 
 namespace anemone::cli {
 
@@ -52,8 +53,5 @@ bool is_package_folder(const std::string& path);
 
 // "decode (T=1), prefill (T=64), decode_256 (T=1, S=256)".
 std::string functions_text(const artifact::Manifest& manifest);
-
-// Rows with columns aligned by spaces, each line indented; numbers are the caller's text.
-std::string table(const std::vector<std::vector<std::string>>& rows, std::string_view indent);
 
 }  // namespace anemone::cli

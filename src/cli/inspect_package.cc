@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -52,6 +53,18 @@ Json feature_json(const FeatureDescription& feature) {
     out["enumerated_shapes"] = feature.flexibility.enumerated;
   if (feature.is_optional) out["optional"] = true;
   return out;
+}
+
+// The shape by the description, or, of an output that has none there, by the program, with "?" for
+// what it leaves open.
+std::string shape_or_type_text(const FeatureDescription& feature, const ir::Function* function) {
+  const std::string text = shape_text(feature);
+  if (!text.empty() || feature.kind != FeatureDescription::Kind::kMultiArray || function == nullptr)
+    return text;
+  for (const ir::Value* output : function->block->outputs)
+    if (output->name == feature.name && !output->type.shape.empty())
+      return to_string(output->type.shape);
+  return text;
 }
 
 class PackageReport {
@@ -124,8 +137,9 @@ class PackageReport {
     const auto features = [&](const char* role, const std::vector<FeatureDescription>& list) {
       Json& array = json[std::string(role) + "s"] = Json::array();
       for (const FeatureDescription& feature : list) {
+        const std::string shape = shape_or_type_text(feature, function);
         rows.push_back({role, escaped(feature.name), type_text(feature),
-                        shape_text(feature) + (feature.is_optional ? " optional" : "")});
+                        shape + (feature.is_optional ? " optional" : "")});
         array.push_back(feature_json(feature));
       }
     };
@@ -133,18 +147,34 @@ class PackageReport {
     features("state", described.states);
     features("output", described.outputs);
     report_.text += table(rows, "  ");
+    if (function != nullptr) classes(described, *function, json);
     operations(counts, json["operations"]);
     report_.json["functions"].push_back(std::move(json));
   }
 
+  // The first classes of a classifier in the text, all of them in the JSON.
+  void classes(const mlpackage::FunctionInterface& described, const ir::Function& function,
+               Json& json) {
+    constexpr std::size_t kShown = 8;
+    const std::vector<std::string> labels =
+        class_labels(function, described.predicted_probabilities_name);
+    if (labels.empty()) return;
+    json["classes"] = labels;
+    std::string text = fmt::format("  {} classes", labels.size());
+    for (std::size_t i = 0; i < std::min(labels.size(), kShown); ++i)
+      text += (i == 0 ? ": " : ", ") + escaped(labels[i]);
+    report_.text += lines_for_terminal(text + (labels.size() > kShown ? ", ...\n" : "\n"));
+  }
+
   void operations(const OperationCounts& counts, Json& json) {
-    constexpr std::size_t kWidth = 96;
+    constexpr std::size_t kMostColumns = 96;
+    const std::size_t width = std::min(report_columns().value_or(kMostColumns), kMostColumns);
     std::string line = "  operations";
     for (const auto& [type, count] : counts) {
       json[type] = count;
       if (type == "const") continue;
       std::string word = fmt::format(" {} {}", count, escaped(type));
-      if (line.size() + word.size() > kWidth) {
+      if (line.size() + word.size() + 1 > width) {  // a comma goes with it
         report_.text += line + "\n";
         line = "            ";
       }

@@ -44,14 +44,16 @@ Status run_predict(const PredictFlags& options, const Context& context) {
   if (options.is_server)
     for (const auto& [is_given, flag] : {std::pair(options.is_explain, "--explain"),
                                          {options.prints, "--print"},
+                                         {!request.fill.empty(), "--fill"},
                                          {!request.values.empty(), "--input"}})
       if (is_given)
         return invalid_argument("[--serve] cannot be combined with {} (see anemone predict --help)",
                                 flag);
-  if (options.is_json && options.is_explain == options.prints)
+  if (options.is_json && options.is_explain && options.prints)
     return invalid_argument(
-        "[--json] works only together with either --explain or --print (see anemone predict "
+        "[--json] works with --explain or with --print, not with both (see anemone predict "
         "--help)");
+  if (!request.fill.empty()) ANEMONE_RETURN_IF_ERROR(check_fill(request.fill));
   // Before the package, which may take a while to load.
   for (const std::string& value : request.values)
     ANEMONE_RETURN_IF_ERROR(parse_given_value(value).status());
@@ -60,15 +62,15 @@ Status run_predict(const PredictFlags& options, const Context& context) {
   if (options.is_server) return serve(session, options.request);
   if (request.package.empty())
     return invalid_argument("expected a package, got none (see anemone predict --help)");
-  if (request.inputs.empty() && request.values.empty())
+  if (request.inputs.empty() && request.values.empty() && request.fill.empty())
     return invalid_argument(
-        "expected --input NAME=VALUE or --inputs FILE, got neither (see anemone predict --help)");
-  if (request.outputs.empty() && !options.prints && !options.is_explain)
-    return invalid_argument(
-        "expected --print or --outputs FILE, got neither (see anemone predict --help)");
+        "expected --input NAME=VALUE, --inputs FILE or --fill, got none (see anemone predict "
+        "--help)");
+  const bool prints =
+      options.prints || (!options.is_explain && (options.is_json || request.outputs.empty()));
   Report report;
-  ANEMONE_RETURN_IF_ERROR(session.run(request, options.prints ? &report : nullptr));
-  if (options.prints)
+  ANEMONE_RETURN_IF_ERROR(session.run(request, prints ? &report : nullptr));
+  if (prints)
     ANEMONE_RETURN_IF_ERROR(options.is_json ? print_json(report.json, 2)
                                             : print_report(report.text));
   if (!options.is_explain) return {};
@@ -86,17 +88,22 @@ void add_predict_command(CLI::App& app, Context& context) {
   command
       ->add_option(
           "--input", options->request.values,
-          "NAME=VALUE, once for each input; VALUE is FILE.npy, FILE.png or FILE.jpg for an "
-          "image, zeros, ones, random[:SEED], or numbers with commas between")
+          "NAME=VALUE, once for each input; VALUE is FILE.npy, FILE.png[:fit] or FILE.jpg[:fit] "
+          "for an image, zeros, ones or random[:SEED], each with [:SHAPE] as in ones:1x8, or "
+          "numbers with commas between")
       ->allow_extra_args(false);
+  command->add_option("--fill", options->request.fill,
+                      "zeros, ones or random[:SEED] for each input that is not given otherwise");
   command->add_option("--inputs", options->request.inputs,
                       "safetensors file with tensors for inputs, each in the dtype that the "
                       "package declares");
   command->add_option("--outputs", options->request.outputs,
-                      "safetensors file to write the outputs to, or FILE.png for the image");
+                      "File to write the outputs to: FILE.safetensors, FILE.npy for the one output "
+                      "of a function that has no other, or FILE.png for the image");
   command->add_flag("--print", options->prints,
                     "Print the shape, the range and the first values of each output; for a "
-                    "classifier, its most probable classes");
+                    "classifier, its most probable classes. The default without --outputs and "
+                    "--explain");
   command->add_option("--function", options->request.function,
                       "Function to run (default: the package's default function)");
   command->add_option("--state-in", options->request.state_in,
@@ -109,8 +116,9 @@ void add_predict_command(CLI::App& app, Context& context) {
   command->add_flag(
       "--explain", options->is_explain,
       "Print the execution plan: fused operations, bytes, FLOPs and time of each step");
-  command->add_flag("--json", options->is_json,
-                    "With --print or --explain: machine-readable output");
+  command->add_flag(
+      "--json", options->is_json,
+      "Machine-readable output: all values of each output, or with --explain the plan");
   command->footer(
       "Tensors are keyed by feature name. A scalar has the shape [1], an image [1, C, H, W]; the\n"
       "dictionary of a classifier holds the probabilities in class order. States are keyed by "
@@ -120,11 +128,14 @@ void add_predict_command(CLI::App& app, Context& context) {
       "floats to the nearest value of a narrower type, floats to integers where they are whole. "
       "Numbers with commas, and arrays that differ in dimensions of one alone, take the shape of "
       "the input. random gives floats in 0..1, 0 or 1 for integers, and 0..255 for pictures. "
-      "A JPEG file stands as its Exif orientation says. inspect shows what the inputs are.\n"
+      "A JPEG file stands as its Exif orientation says. A picture has the size of the input, or "
+      ":fit takes the largest part in its middle, scaled, over white where it is transparent. "
+      "inspect shows what the inputs are.\n"
       "\n"
       "Examples:\n"
-      "  anemone predict classifier.mlpackage --input image=cat.png --print\n"
-      "  anemone predict model.mlpackage --input x=x.npy --input scale=0.5 --print\n"
+      "  anemone predict classifier.mlpackage --input image=cat.jpg:fit\n"
+      "  anemone predict model.mlpackage --input x=x.npy --input scale=0.5 --json\n"
+      "  anemone predict model.mlpackage --input ids=1,2,3 --fill zeros --outputs y.npy\n"
       "  anemone predict model.mlpackage --inputs in.safetensors --outputs out.safetensors\n"
       "  anemone predict shard.mlpackage --function decode --inputs x.safetensors --outputs "
       "y.safetensors \\\n"

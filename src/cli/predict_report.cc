@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -23,6 +24,7 @@ using mlpackage::FeatureDescription;
 
 constexpr std::size_t kShownValues = 8;
 constexpr std::size_t kShownClasses = 5;
+constexpr std::int64_t kMostJsonValues = std::int64_t{1} << 20;
 
 struct Statistics {
   double least = std::numeric_limits<double>::infinity();
@@ -83,11 +85,25 @@ void add_classes(const TensorView& view, const std::vector<std::string>& labels,
   text += table(rows, "  ");
 }
 
+// The output that is the label of the most probable class, as a package declares it. A text has no
+// tensor, so that an executor does not give it.
+void add_label(const std::string& label, const exec::Outputs& outputs,
+               const mlpackage::FunctionInterface& described, Report& report) {
+  const FeatureDescription* output = described.output(described.predicted_feature_name);
+  if (output == nullptr || exec::find_output(outputs, output->name) != nullptr) return;
+  const std::string_view kind = mlpackage::kind_name(output->kind);
+  report.text += fmt::format("{}  {}  {}\n", escaped(output->name), kind, escaped(label));
+  report.json["outputs"].push_back(
+      {{"name", output->name}, {"dtype", kind}, {"values", Json::array({label})}});
+}
+
 }  // namespace
 
-Report report_outputs(const exec::Outputs& outputs, const ir::Function& function) {
+Report report_outputs(const exec::Outputs& outputs, const ir::Function& function,
+                      const mlpackage::FunctionInterface& described) {
   Report out;
   out.json["outputs"] = Json::array();
+  std::optional<std::string> label;
   for (const exec::NamedTensor& output : outputs) {
     const TensorView view = output.tensor.view();
     const Statistics numbers = statistics_of(view);
@@ -100,7 +116,8 @@ Report report_outputs(const exec::Outputs& outputs, const ir::Function& function
                  {"max", has_numbers ? Json(numbers.most) : Json()},
                  {"mean", has_numbers ? Json(mean) : Json()},
                  {"not_finite", numbers.others},
-                 {"values", Json::array()}};
+                 {"values", Json::array()},
+                 {"truncated", view.size() > kMostJsonValues}};
     out.text += fmt::format("{}  {} {}", escaped(output.name), dtype_name(view.dtype),
                             to_string(view.shape));
     if (has_numbers)
@@ -110,23 +127,29 @@ Report report_outputs(const exec::Outputs& outputs, const ir::Function& function
     out.text += "\n";
     std::string line = " ";
     const auto shown = std::min(view.size(), static_cast<std::int64_t>(kShownValues));
-    for (std::int64_t i = 0; i < shown; ++i) {
-      const double value = element_as_double(view, i);
-      line += " " + value_text(value);
-      json["values"].push_back(value_json(value));
-    }
+    for (std::int64_t i = 0; i < shown; ++i) line += " " + value_text(element_as_double(view, i));
+    for (std::int64_t i = 0; i < std::min(view.size(), kMostJsonValues); ++i)
+      json["values"].push_back(value_json(element_as_double(view, i)));
     if (view.size() > shown) line += " ...";
-    if (const auto labels = class_labels(function, output.name); !labels.empty())
+    if (const auto labels = class_labels(function, output.name); !labels.empty()) {
       add_classes(view, labels, out.text, json);
-    else if (shown > 0)
+      if (!json["classes"].empty()) label = json["classes"][0]["label"].get<std::string>();
+    } else if (shown > 0) {
       out.text += line + "\n";
+    }
     out.json["outputs"].push_back(std::move(json));
   }
+  if (label) add_label(*label, outputs, described, out);
   return out;
 }
 
-bool is_picture_file(const std::string& path) {
-  return std::filesystem::path(path).extension() == ".png";
+Result<OutputFile> output_file(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension.empty() || extension == ".safetensors") return OutputFile::kTensors;
+  if (extension == ".npy") return OutputFile::kArray;
+  if (extension == ".png") return OutputFile::kPicture;
+  return invalid_argument("[{}] expected a name that ends with .safetensors, .npy or .png, got {}",
+                          path, extension);
 }
 
 Result<std::string> picture_output(const mlpackage::FunctionInterface& function,

@@ -13,14 +13,19 @@
 namespace anemone::cli {
 
 // The type, the shape, the least, the largest and the mean value and the first values of each
-// output; for the probabilities of a classifier, its most probable classes. JSON: {"outputs":
-// [{"name", "dtype", "shape", "min", "max", "mean", "not_finite", "values", "classes": [{"label",
-// "probability"}]}]}; the first three numbers are of the finite values, null where there are none,
-// and "values" are the first.
-Report report_outputs(const exec::Outputs& outputs, const ir::Function& function);
+// output; for the probabilities of a classifier, its most probable classes, and last the label of
+// the first of them where it is an output of the package that has no tensor. JSON: {"outputs":
+// [{"name", "dtype", "shape", "min", "max", "mean", "not_finite", "values", "truncated", "classes":
+// [{"label", "probability"}]}, {"name", "dtype": "string", "values"}]}; the first three numbers are
+// of the finite values, null where there are none. "values" are all in row-major order, or the
+// first 2^20 where "truncated" is true.
+Report report_outputs(const exec::Outputs& outputs, const ir::Function& function,
+                      const mlpackage::FunctionInterface& described);
 
-// Whether a file for outputs is a picture, by its name.
-bool is_picture_file(const std::string& path);
+// What a file for outputs holds, by how its name ends.
+enum class OutputFile { kTensors, kArray, kPicture };
+// .safetensors or no ending, .npy, .png. kInvalidArgument for another ending.
+Result<OutputFile> output_file(const std::string& path);
 
 // The name of the one output that is an image. kInvalidArgument naming `path` where there is none,
 // or several.

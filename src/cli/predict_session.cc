@@ -3,13 +3,16 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/name_index.h"
 #include "checkpoint/safetensors.h"
@@ -18,6 +21,7 @@
 #include "cli/predict_report.h"
 #include "cli/predict_values.h"
 #include "mlpackage/compiled_reader.h"
+#include "values/npy.h"
 
 namespace anemone::cli {
 namespace {
@@ -122,26 +126,76 @@ Result<Described> describe(const PredictRequest& request, const std::string& fun
   return out;
 }
 
-// Adds the inputs that are given one by one; `tensors` keeps them.
+// Inputs that are given one by one, and made up for what is not given.
+struct Values {
+  std::deque<Tensor> tensors;
+  std::vector<std::string> default_shapes;  // made up, and could be of other shapes: "x [1, 16]"
+};
+
+// Adds the inputs that are given one by one, and what fills the others; `values` keeps them.
 Status add_values(const PredictRequest& request, const exec::Signature& signature,
-                  const Described& described, std::deque<Tensor>& tensors, exec::Inputs& inputs) {
+                  const Described& described, Values& values, exec::Inputs& inputs) {
+  std::vector<GivenValue> all;
   for (const std::string& text : request.values) {
-    ANEMONE_ASSIGN_OR_RETURN(const GivenValue given, parse_given_value(text));
+    ANEMONE_ASSIGN_OR_RETURN(GivenValue given, parse_given_value(text));
+    all.push_back(std::move(given));
+  }
+  if (!request.fill.empty()) {
+    std::set<std::string_view> known;
+    for (const NamedView& input : inputs) known.insert(input.name);
+    for (const GivenValue& given : all) known.insert(given.name);
+    std::vector<GivenValue> others;
+    for (const exec::Feature& feature : signature.inputs)
+      if (!feature.is_optional && !known.contains(feature.name))
+        others.push_back({feature.name, request.fill});
+    all.insert(all.end(), others.begin(), others.end());
+  }
+  for (const GivenValue& given : all) {
     const exec::Feature* feature = signature.input(given.name);
     const mlpackage::FeatureDescription* description = described.interface->input(given.name);
     if (feature == nullptr || description == nullptr)
       return invalid_argument("[--input] expected one of the inputs {}, got {}",
                               names_of(signature.inputs), given.name);
     ANEMONE_ASSIGN_OR_RETURN(Tensor tensor, input_tensor(given, *feature, *description));
-    tensors.push_back(std::move(tensor));
-    inputs.push_back({feature->name, tensors.back().view()});
+    if (has_default_shape(given, *feature))
+      values.default_shapes.push_back(given.name + " " + to_string(tensor.shape()));
+    values.tensors.push_back(std::move(tensor));
+    inputs.push_back({feature->name, values.tensors.back().view()});
   }
   return {};
 }
 
-Status write_outputs(const std::string& path, const exec::Outputs& outputs,
+// What a run says of a package that was loaded without a complaint is about the values that it got.
+Status error_of_values(const Status& status, const std::vector<std::string>& default_shapes) {
+  if (status.code() != Code::kCorrupt && status.code() != Code::kInvalidArgument) return status;
+  const Status of_values(Code::kInvalidArgument, status.message());
+  if (default_shapes.empty()) return of_values;
+  return of_values.with(fmt::format("default shapes: {}; NAME=ones:1x8 gives another",
+                                    fmt::join(default_shapes, ", ")));
+}
+
+// Before the run, which may take a while.
+Status check_outputs(const PredictRequest& request, OutputFile kind,
+                     const exec::Signature& signature, const std::optional<Described>& described) {
+  if (kind == OutputFile::kPicture)
+    return picture_output(*described->interface, request.outputs).status();
+  if (kind == OutputFile::kArray && signature.outputs.size() != 1)
+    return invalid_argument(
+        "[{}] expected a function with one output, got {} (write a .safetensors file)",
+        request.outputs, names_of(signature.outputs));
+  return {};
+}
+
+Status write_outputs(const std::string& path, OutputFile kind, const exec::Outputs& outputs,
                      const std::optional<Described>& described) {
-  if (is_picture_file(path)) {
+  if (kind == OutputFile::kArray) {
+    ANEMONE_CHECK(outputs.size() == 1);
+    ANEMONE_ASSIGN_OR_RETURN(
+        const std::string bytes,
+        values::npy_bytes(outputs.front().tensor.view(), outputs.front().name));
+    return write_file(path, bytes);
+  }
+  if (kind == OutputFile::kPicture) {
     ANEMONE_CHECK(described.has_value());
     ANEMONE_ASSIGN_OR_RETURN(const std::string name, picture_output(*described->interface, path));
     const Tensor* output = exec::find_output(outputs, name);
@@ -207,6 +261,10 @@ Result<bench::PlanReport> PredictSession::plan(const PredictRequest& request) co
 Status PredictSession::run(const PredictRequest& request, Report* report) {
   const std::string files[] = {request.outputs, request.state_out};
   ANEMONE_RETURN_IF_ERROR(check_output_files(files, {request.package}));
+  ANEMONE_ASSIGN_OR_RETURN(const OutputFile kind, output_file(request.outputs));
+  if (const auto states = output_file(request.state_out);
+      !states.ok() || *states != OutputFile::kTensors)
+    return invalid_argument("[{}] expected a name that ends with .safetensors", request.state_out);
   ANEMONE_ASSIGN_OR_RETURN(const auto program, load(request.package));
   const std::string& name =
       request.function.empty() ? program->default_function() : request.function;
@@ -216,11 +274,11 @@ Status PredictSession::run(const PredictRequest& request, Report* report) {
                      names_of(program->functions()), name);
   // Only where it is asked for: a package that is kept loaded is not read again for each request.
   std::optional<Described> described;
-  if (!request.values.empty() || report != nullptr || is_picture_file(request.outputs)) {
+  const bool makes_values = !request.values.empty() || !request.fill.empty();
+  if (makes_values || report != nullptr || kind == OutputFile::kPicture) {
     ANEMONE_ASSIGN_OR_RETURN(described, describe(request, name));
   }
-  if (is_picture_file(request.outputs))
-    ANEMONE_RETURN_IF_ERROR(picture_output(*described->interface, request.outputs).status());
+  ANEMONE_RETURN_IF_ERROR(check_outputs(request, kind, *signature, described));
   ANEMONE_ASSIGN_OR_RETURN(const auto store, program->make_state());
   if (!request.state_in.empty())
     ANEMONE_RETURN_IF_ERROR(read_states(request.state_in, *signature, *store));
@@ -231,17 +289,19 @@ Status PredictSession::run(const PredictRequest& request, Report* report) {
     ANEMONE_ASSIGN_OR_RETURN(file, open_values(request.inputs));
     inputs = views_of(*file, copies);
   }
-  std::deque<Tensor> tensors;
-  if (!request.values.empty())
-    ANEMONE_RETURN_IF_ERROR(add_values(request, *signature, *described, tensors, inputs));
+  Values values;
+  if (makes_values)
+    ANEMONE_RETURN_IF_ERROR(add_values(request, *signature, *described, values, inputs));
   if (Status status = check_inputs(*signature, inputs); !status.ok())
     return request.inputs.empty() ? status : status.with(request.inputs);
   exec::Outputs outputs;
-  ANEMONE_RETURN_IF_ERROR(program->run(name, inputs, outputs, store.get()));
+  if (Status status = program->run(name, inputs, outputs, store.get()); !status.ok())
+    return error_of_values(status, values.default_shapes);
   if (!request.state_out.empty()) ANEMONE_RETURN_IF_ERROR(write_states(request.state_out, *store));
-  if (report != nullptr) *report = report_outputs(outputs, *described->function);
+  if (report != nullptr)
+    *report = report_outputs(outputs, *described->function, *described->interface);
   if (request.outputs.empty()) return {};
-  Status status = write_outputs(request.outputs, outputs, described);
+  Status status = write_outputs(request.outputs, kind, outputs, described);
   if (!status.ok() && !request.state_out.empty()) std::remove(request.state_out.c_str());
   return status;
 }

@@ -13,6 +13,7 @@
 #include "cli/feature_text.h"
 #include "values/convert.h"
 #include "values/fill.h"
+#include "values/fit.h"
 #include "values/npy.h"
 #include "values/numbers.h"
 #include "values/picture.h"
@@ -91,12 +92,14 @@ Result<Tensor> picture_tensor(const values::Picture& picture, const exec::Featur
   const std::int64_t channels = mlpackage::image_channels(description.color_space);
   // A gray picture is one of equal colors; a colored one as gray would lose its colors.
   if (picture.channels > channels)
-    return invalid_argument("[{}] expected a gray picture, got one with colors", feature.name);
+    return invalid_argument("[{}] expected a gray picture, got one with colors: convert it first",
+                            feature.name);
   const Shape shape = {1, channels, picture.height, picture.width};
   if (!exec::check_shape(feature, shape).ok())
-    return invalid_argument("[{}] expected shape {}, got a picture of {} x {} pixels, {}",
-                            feature.name, shape_text(description), picture.width, picture.height,
-                            to_string(shape));
+    return invalid_argument(
+        "[{}] expected shape {}, got a picture of {} x {} pixels, {} (FILE.png:fit crops and "
+        "scales it)",
+        feature.name, shape_text(description), picture.width, picture.height, to_string(shape));
   Tensor out(DType::kUInt8, shape);
   const std::span<std::uint8_t> samples = out.mutable_view().as<std::uint8_t>();
   const auto pixels = static_cast<std::size_t>(picture.height * picture.width);
@@ -110,16 +113,81 @@ Result<Tensor> picture_tensor(const values::Picture& picture, const exec::Featur
   return values::convert(out.view(), feature.dtype, feature.name);
 }
 
-// The number after "random", nullopt for another word.
-std::optional<std::uint64_t> random_seed(std::string_view value) {
-  if (value == "random") return 0;
-  constexpr std::string_view kPrefix = "random:";
-  if (!value.starts_with(kPrefix)) return std::nullopt;
-  value.remove_prefix(kPrefix.size());
+// Takes what stands before the next `separator` off the text; all of it where there is none.
+std::string_view take_part(std::string_view& text, char separator) {
+  const std::size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(text.size(), end + 1));
+  return part;
+}
+
+template <typename T>
+std::optional<T> whole_number(std::string_view text) {
+  T out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return out;
+}
+
+// "1x8".
+std::optional<Shape> parse_shape(std::string_view text) {
+  constexpr std::size_t kMostDimensions = 32;
+  if (text.empty() || text.ends_with('x')) return std::nullopt;
+  Shape out;
+  while (!text.empty()) {
+    const auto size = whole_number<std::int64_t>(take_part(text, 'x'));
+    if (!size || *size < 0 || out.size() == kMostDimensions) return std::nullopt;
+    out.push_back(*size);
+  }
+  return out;
+}
+
+// A value that no file has: zeros, ones or random numbers.
+struct MadeUp {
+  std::string_view word;
   std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seed);
-  if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
-  return seed;
+  std::optional<Shape> shape;
+};
+
+// nullopt for another text.
+std::optional<MadeUp> parse_made_up(std::string_view text) {
+  if (text.ends_with(':')) return std::nullopt;
+  MadeUp out{.word = take_part(text, ':'), .seed = 0, .shape = {}};
+  if (out.word != "zeros" && out.word != "ones" && out.word != "random") return std::nullopt;
+  if (out.word == "random" && !text.empty()) {
+    std::string_view rest = text;
+    if (const auto seed = whole_number<std::uint64_t>(take_part(rest, ':'))) {
+      out.seed = *seed;
+      text = rest;
+    }
+  }
+  if (text.empty()) return out;
+  out.shape = parse_shape(text);
+  return out.shape ? std::optional(out) : std::nullopt;
+}
+
+Result<Tensor> made_up_tensor(const MadeUp& made_up, const exec::Feature& feature,
+                              const FeatureDescription& description) {
+  if (made_up.shape) ANEMONE_RETURN_IF_ERROR(exec::check_shape(feature, *made_up.shape));
+  const Shape shape = made_up.shape ? *made_up.shape : tensor_shape(description, description.shape);
+  if (made_up.word == "random")
+    return values::random(feature.dtype, shape, made_up.seed,
+                          is_image(description) && description.color_space != kGrayscaleFp16,
+                          feature.name);
+  return values::filled(feature.dtype, shape, made_up.word == "ones" ? 1 : 0, feature.name);
+}
+
+// A picture of any size and with transparent pixels as one of the default size of an image input.
+Result<values::Picture> fitted_picture(const std::string& bytes, const std::string& path,
+                                       const exec::Feature& feature,
+                                       const FeatureDescription& description) {
+  ANEMONE_ASSIGN_OR_RETURN(const values::Picture picture,
+                           values::parse_picture(bytes, path, values::Transparency::kOverWhite));
+  const Shape& size = description.shape;
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > values::kMostPixels / size[1])
+    return unsupported("[{}] expected an image input of 1 to {} pixels, got {}", feature.name,
+                       values::kMostPixels, to_string(size));
+  return values::fitted(picture, size[0], size[1]);
 }
 
 // ".png", ".JPG": cameras write capitals.
@@ -140,14 +208,12 @@ Result<GivenValue> parse_given_value(std::string_view text) {
 Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& feature,
                             const FeatureDescription& description) {
   const std::string& value = given.value;
-  const Shape usual = tensor_shape(description, description.shape);
-  if (value == "zeros") return values::filled(feature.dtype, usual, 0, feature.name);
-  if (value == "ones") return values::filled(feature.dtype, usual, 1, feature.name);
-  if (const auto seed = random_seed(value))
-    return values::random(feature.dtype, usual, *seed,
-                          is_image(description) && description.color_space != kGrayscaleFp16,
-                          feature.name);
-  const std::string extension = std::filesystem::path(value).extension().string();
+  if (const auto made_up = parse_made_up(value))
+    return made_up_tensor(*made_up, feature, description);
+  constexpr std::string_view kFit = ":fit";
+  const bool is_fit = value.ends_with(kFit);
+  const std::string path = is_fit ? value.substr(0, value.size() - kFit.size()) : value;
+  const std::string extension = std::filesystem::path(path).extension().string();
   if (extension == ".npy") {
     ANEMONE_ASSIGN_OR_RETURN(const std::string bytes, read_file(value, kMostFileBytes));
     ANEMONE_ASSIGN_OR_RETURN(const Tensor array, values::parse_npy(bytes, value));
@@ -159,8 +225,10 @@ Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& featur
           "[{}] expected numbers, a .npy file, zeros, ones or random for a tensor of {} {}, got a "
           "picture",
           feature.name, dtype_name(feature.dtype), shape_text(description));
-    ANEMONE_ASSIGN_OR_RETURN(const std::string bytes, read_file(value, kMostPictureBytes));
-    ANEMONE_ASSIGN_OR_RETURN(const values::Picture picture, values::parse_picture(bytes, value));
+    ANEMONE_ASSIGN_OR_RETURN(const std::string bytes, read_file(path, kMostPictureBytes));
+    ANEMONE_ASSIGN_OR_RETURN(const values::Picture picture,
+                             is_fit ? fitted_picture(bytes, path, feature, description)
+                                    : values::parse_picture(bytes, path));
     return picture_tensor(picture, feature, description);
   }
   const auto numbers = values::parse_numbers(value, feature.name);
@@ -169,8 +237,20 @@ Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& featur
   if (value.find_first_not_of("0123456789+-.,eE ") == value.npos) return numbers.status();
   return invalid_argument(
       "[{}] expected FILE.npy, FILE.png, FILE.jpg, zeros, ones, random[:SEED] or numbers with "
-      "commas, got {}",
+      "commas (a picture with :fit, a word with :SHAPE as in ones:1x8), got {}",
       feature.name, value);
+}
+
+bool has_default_shape(const GivenValue& given, const exec::Feature& feature) {
+  const auto made_up = parse_made_up(given.value);
+  return made_up && !made_up->shape &&
+         (!is_static(feature.shape) || feature.allowed_shapes.size() > 1);
+}
+
+Status check_fill(std::string_view text) {
+  const auto made_up = parse_made_up(text);
+  if (made_up && !made_up->shape) return {};
+  return invalid_argument("[--fill] expected zeros, ones or random[:SEED], got {}", text);
 }
 
 }  // namespace anemone::cli

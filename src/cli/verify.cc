@@ -158,9 +158,10 @@ Result<artifact::Agreement> measure(const VerifyFlags& flags, const Subject& sub
 std::string verification_text(const VerifyFlags& flags, const artifact::Verification& verdict) {
   const artifact::Agreement& value = verdict.agreement;
   const artifact::AgreementLimits& limits = verdict.limits;
-  std::string text = fmt::format("{}: {} against {} over {} tokens ({})\n", escaped(flags.artifact),
-                                 verdict.passed ? "passed" : "FAILED", escaped(verdict.against),
-                                 value.tokens, escaped(verdict.text));
+  std::string text = lines_for_terminal(
+      fmt::format("{}: {} against {} over {} tokens ({})\n", escaped(flags.artifact),
+                  verdict.passed ? "passed" : "FAILED", escaped(verdict.against), value.tokens,
+                  escaped(verdict.text)));
   return text +
          table({{"cosine of logits",
                  fmt::format("mean {:.6f}, median {:.6f}, lowest {:.6f}", value.cosine_mean,

@@ -24,6 +24,7 @@ namespace {
 
 // Quantized tensors that wait to be written. The largest tensor may be more on its own.
 constexpr std::uint64_t kMaxBytesInFlight = 128'000'000;
+constexpr std::string_view kEmbedPackage = "embed.mlpackage";
 
 using Clock = std::chrono::steady_clock;
 
@@ -238,7 +239,7 @@ class Compilation {
           embed, models::build_embed(model.program, function.name, plan_.config, weights_,
                                      plan_.graph_options(function)));
     }
-    embed.package = "embed.mlpackage";
+    embed.package = kEmbedPackage;
     ANEMONE_RETURN_IF_ERROR(
         write(std::move(model), embed.package, "final norm", plan_.embed_bytes));
     report_.manifest.embed = std::move(embed);
@@ -259,7 +260,8 @@ class Compilation {
     if (journal_ == nullptr) {
       if (plan_.options.check) {
         ANEMONE_RETURN_IF_ERROR(describe_package(content, axes_, model));
-        report_.checked.push_back(ane::check_package(package, model, layers));
+        report_.checked.push_back(
+            ane::check_package(package, model, layers, {.is_auxiliary = package == kEmbedPackage}));
       }
       report_.packages.push_back({package, content, planned_bytes});
       report_.total_bytes += planned_bytes;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "values/npy.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <fmt/ranges.h>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,12 +106,13 @@ class HeaderParser {
   std::size_t at_ = 0;
 };
 
+constexpr std::pair<std::string_view, DType> kTypes[] = {
+    {"|b1", DType::kBool},   {"|i1", DType::kInt8},   {"|u1", DType::kUInt8},
+    {"<i2", DType::kInt16},  {"<u2", DType::kUInt16}, {"<i4", DType::kInt32},
+    {"<u4", DType::kUInt32}, {"<i8", DType::kInt64},  {"<u8", DType::kUInt64},
+    {"<f2", DType::kFp16},   {"<f4", DType::kFp32},   {"<f8", DType::kFp64}};
+
 std::optional<DType> dtype_of(std::string_view descr) {
-  constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"|b1", DType::kBool},   {"|i1", DType::kInt8},   {"|u1", DType::kUInt8},
-      {"<i2", DType::kInt16},  {"<u2", DType::kUInt16}, {"<i4", DType::kInt32},
-      {"<u4", DType::kUInt32}, {"<i8", DType::kInt64},  {"<u8", DType::kUInt64},
-      {"<f2", DType::kFp16},   {"<f4", DType::kFp32},   {"<f8", DType::kFp64}};
   for (const auto& [name, dtype] : kTypes)
     if (name == descr) return dtype;
   return std::nullopt;
@@ -182,6 +187,32 @@ Result<Tensor> parse_npy(std::string_view bytes, std::string_view subject) {
     for (const std::byte element : out.view().bytes())
       if (element > std::byte{1})
         return corrupt("[{}] expected bools of 0 or 1, got {}", subject, static_cast<int>(element));
+  return out;
+}
+
+Result<std::string> npy_bytes(const TensorView& values, std::string_view subject) {
+  constexpr std::size_t kPrefix = 10;     // what stands before the header
+  constexpr std::size_t kAlignment = 64;  // of the elements in the file, as numpy has it
+  const auto* const type =
+      std::ranges::find(kTypes, values.dtype, &std::pair<std::string_view, DType>::second);
+  if (type == std::end(kTypes))
+    return unsupported("[{}] expected elements of a type that .npy files have, got {}", subject,
+                       dtype_name(values.dtype));
+  if (values.shape.size() > kMostDimensions)
+    return unsupported("[{}] expected at most {} dimensions in a .npy file, got {}", subject,
+                       kMostDimensions, values.shape.size());
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type->first,
+                  fmt::join(values.shape, ", "), values.shape.size() == 1 ? "," : "");
+  header.append(kAlignment - 1 - (kPrefix + header.size()) % kAlignment, ' ');
+  header += '\n';
+  std::string out(kMagic);
+  for (const std::size_t byte :
+       {std::size_t{1}, std::size_t{0}, header.size() & 0xff, header.size() >> 8})
+    out += static_cast<char>(byte);
+  out += header;
+  const std::span<const std::byte> bytes = values.bytes();
+  out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return out;
 }
 

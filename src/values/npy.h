@@ -11,6 +11,7 @@
 
 #include <anemone/status.h>
 
+#include <string>
 #include <string_view>
 
 #include "tensor/tensor.h"
@@ -23,5 +24,9 @@ namespace anemone::values {
 //   order
 // Memory is bounded by the size of the file.
 Result<Tensor> parse_npy(std::string_view bytes, std::string_view subject);
+
+// The bytes of a file of version 1, row-major. kUnsupported naming `subject` for elements that
+// numpy has no type for (bf16, less than a byte, strings).
+Result<std::string> npy_bytes(const TensorView& values, std::string_view subject);
 
 }  // namespace anemone::values

@@ -12,8 +12,9 @@
 
 namespace anemone::values {
 
-Result<Picture> parse_picture(std::string_view bytes, std::string_view subject) {
-  return is_jpeg(bytes) ? parse_jpeg(bytes, subject) : parse_png(bytes, subject);
+Result<Picture> parse_picture(std::string_view bytes, std::string_view subject,
+                              Transparency transparency) {
+  return is_jpeg(bytes) ? parse_jpeg(bytes, subject) : parse_png(bytes, subject, transparency);
 }
 
 #ifdef ANEMONE_HAS_PNG
@@ -28,9 +29,16 @@ struct Image : png_image {
   ~Image() { png_image_free(this); }
 };
 
+// A sample before white.
+std::uint8_t over_white(std::uint8_t sample, std::uint8_t alpha) {
+  constexpr int kMost = 255;
+  return static_cast<std::uint8_t>((sample * alpha + kMost * (kMost - alpha) + kMost / 2) / kMost);
+}
+
 }  // namespace
 
-Result<Picture> parse_png(std::string_view bytes, std::string_view subject) {
+Result<Picture> parse_png(std::string_view bytes, std::string_view subject,
+                          Transparency transparency) {
   Image image;
   const auto damaged = [&] {
     return corrupt("[{}] expected a PNG file, got a damaged one or another: {}", subject,
@@ -38,7 +46,7 @@ Result<Picture> parse_png(std::string_view bytes, std::string_view subject) {
   };
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) return damaged();
   if ((image.format & PNG_FORMAT_FLAG_LINEAR) != 0)
-    return unsupported("[{}] expected 8 bits a sample, got 16", subject);
+    return unsupported("[{}] expected 8 bits a sample, got 16: convert it first", subject);
   Picture out;
   out.height = image.height;
   out.width = image.width;
@@ -52,10 +60,15 @@ Result<Picture> parse_png(std::string_view bytes, std::string_view subject) {
   const auto channels = static_cast<std::size_t>(out.channels);
   out.samples.reserve(pixels.size() / (channels + 1) * channels);
   for (std::size_t at = 0; at < pixels.size(); at += channels + 1) {
+    const std::uint8_t alpha = pixels[at + channels];
     // What lies behind a transparent pixel nobody has said.
-    if (pixels[at + channels] != 255)
-      return unsupported("[{}] expected an opaque picture, got a transparent pixel", subject);
-    for (std::size_t i = 0; i < channels; ++i) out.samples.push_back(pixels[at + i]);
+    if (alpha != 255 && transparency == Transparency::kRefused)
+      return unsupported(
+          "[{}] expected an opaque picture, got a transparent pixel (FILE.png:fit takes "
+          "it over white)",
+          subject);
+    for (std::size_t i = 0; i < channels; ++i)
+      out.samples.push_back(over_white(pixels[at + i], alpha));
   }
   return out;
 }
@@ -79,7 +92,7 @@ Result<std::string> png_bytes(const Picture& picture) {
 
 #else
 
-Result<Picture> parse_png(std::string_view, std::string_view subject) {
+Result<Picture> parse_png(std::string_view, std::string_view subject, Transparency) {
   return unsupported("[{}] this anemone was built without libpng, which reads pictures", subject);
 }
 

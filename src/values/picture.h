@@ -21,16 +21,21 @@ struct Picture {
   std::vector<std::uint8_t> samples;  // [height, width, channels]
 };
 
+// What becomes of pixels that are transparent, whole or in part.
+enum class Transparency { kRefused, kOverWhite };
+
 // A PNG file or a JPEG file, told by how it begins; the errors of parse_png() and parse_jpeg()
 // (values/jpeg.h).
-Result<Picture> parse_picture(std::string_view bytes, std::string_view subject);
+Result<Picture> parse_picture(std::string_view bytes, std::string_view subject,
+                              Transparency transparency = Transparency::kRefused);
 
 // A PNG file, by libpng. `subject` starts each error:
 //   kCorrupt       no PNG file, or a damaged one
-//   kUnsupported   more than 8 bits a sample, a transparent pixel, more than 2^26 pixels, or a
-//                  build without libpng
+//   kUnsupported   more than 8 bits a sample, a transparent pixel that is refused, more than 2^26
+//                  pixels, or a build without libpng
 // Memory is bounded by the number of pixels.
-Result<Picture> parse_png(std::string_view bytes, std::string_view subject);
+Result<Picture> parse_png(std::string_view bytes, std::string_view subject,
+                          Transparency transparency = Transparency::kRefused);
 
 // The bytes of a PNG file. kUnsupported in a build without libpng, kInvalidArgument for a picture
 // that PNG has no place for.

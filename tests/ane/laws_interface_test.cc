@@ -72,8 +72,14 @@ TEST(NarrowAxis, CountsTheBytesOfThePadding) {
 
 TEST(NarrowAxis, IsNotAskedOfSmallTensors) {
   // 62 bytes of padding in each of 264 rows are less than a page, in 265 they are more.
-  EXPECT_EQ(narrow(DType::kFp16, {1, 264, 1, 1}), kNone);
-  EXPECT_EQ(narrow(DType::kFp16, {1, 265, 1, 1}).size(), 2U);
+  EXPECT_EQ(narrow(DType::kFp16, {1, 1, 264, 1}), kNone);
+  EXPECT_EQ(narrow(DType::kFp16, {1, 1, 265, 1}).size(), 2U);
+}
+
+TEST(NarrowAxis, IsNotAskedOfTheChannelsOfOneToken) {
+  EXPECT_EQ(narrow(DType::kFp16, {1, 8192, 1, 1}), kNone);
+  EXPECT_EQ(narrow(DType::kFp16, {1, 8193, 1, 1}).size(), 2U);
+  EXPECT_EQ(narrow(DType::kFp16, {1, 896, 2, 1}).size(), 2U);
 }
 
 Build ranged(bool has_fixed, bool has_state) {

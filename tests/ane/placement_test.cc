@@ -258,5 +258,16 @@ TEST(Chips, HaveSourcesAndAnOrder) {
   EXPECT_EQ(generation, kNewestGeneration);
 }
 
+// Every chip of a Mac or phone that has the generations of the laws.
+TEST(Chips, HaveTheirProMaxAndUltraForms) {
+  for (const char* id : {"a17-pro", "a18-pro", "a19-pro", "m1-ultra", "m2-ultra", "m3-ultra",
+                         "m4-max", "m5-pro", "m5-max"})
+    EXPECT_TRUE(parse_chip(id).ok()) << id;
+  // Phones first, whatever their generation.
+  EXPECT_NE(parse_chip("m9").status().message().find("a19-pro, m1, m1-pro, m1-max, m1-ultra, m2"),
+            std::string::npos)
+      << parse_chip("m9").status().message();
+}
+
 }  // namespace
 }  // namespace anemone::ane

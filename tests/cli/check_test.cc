@@ -78,7 +78,7 @@ TEST(CheckModel, FindsNarrowAxesAndManyStatesInBlendStates) {
         "524.3 kB",
         "layers_00_05.mlpackage decode cache_write_mask: [1, 1, 512, 1] of fp16: 1.02 kB, padded "
         "to 32.8 kB",
-        "head_0.mlpackage decode logits: [1, 1024, 1, 1] of fp16: 2.05 kB, padded to 65.5 kB"})
+        "head_0.mlpackage prefill hidden: [1, 128, 64, 1] of fp16: 16.4 kB, padded to 524.3 kB"})
     EXPECT_TRUE(narrow.contains(place)) << place;
   EXPECT_EQ(report["refused"], 0);
   EXPECT_EQ(report["slow"], 2);

@@ -308,6 +308,21 @@ TEST_F(PocketModel, ChatTemplateShowsThePrompt) {
             "<|im_start|>assistant\n");
   expect_error(run_anemone("chat-template --model " + quoted(model()), "not json"), 3, "stdin");
   expect_error(run_anemone("chat-template"), 2, "--template FILE or --model MODEL");
+  // Both have a place without a flag, too.
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("chat.json")) << R"([{"role": "user", "content": "Hi"}])";
+  const Outcome placed =
+      run_anemone("chat-template " + quoted(model()) + " " + quoted(folder.file("chat.json")));
+  EXPECT_EQ(placed.code, 0) << placed.err;
+  EXPECT_EQ(placed.out, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST_F(PocketModel, EmbedTakesTheFlagThatOthersHave) {
+  const std::string embed = "embed " + quoted(model()) + " Hello";
+  const Outcome outcome = run_anemone(embed + " --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with(R"({"index":0,"tokens":)")) << outcome.out;
+  EXPECT_EQ(outcome.out, run_anemone(embed).out);
 }
 
 TEST(ChatTemplateCommand, TakesTheTemplateOfAGgufFile) {
@@ -333,11 +348,23 @@ TEST(CompileCommand, RefusesWhatItCannotCompile) {
   expect_error(run_anemone(good + " --quant int3"), 2, "int8-channel");
   expect_error(run_anemone(good + " --precision bf16"), 2, "--precision");
   expect_error(run_anemone(good + " --target ios14"), 2, "ios16, ios17 or ios18");
+  expect_error(run_anemone(good + " --target macos12"), 2, "macos13, macos14 or macos15");
+  expect_error(run_anemone(good + " --form tidy"), 2, "[--form] expected portable");
   expect_error(run_anemone(good + " --shards 0"), 2, "shards");
   expect_error(run_anemone(good + " --shards 0:3,4:6"), 2, "shards");
   expect_error(run_anemone(good + " --context 0"), 2, "--context");
   expect_error(run_anemone("compile " + quoted(checkpoint()) + " -o /dev/null"), 2, "/dev/null");
   EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+// As check does, and in any case of letters.
+TEST(CompileCommand, TakesTargetsByTheNamesOfBothSystems) {
+  for (const char* target : {"macos14", "iOS17", "macOS 14"}) {
+    const Outcome outcome =
+        run_anemone("compile " + quoted(checkpoint()) +
+                    " -o /nonexistent/out --dry-run --quant int8 --target " + quoted(target));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+  }
 }
 
 TEST(CompileCommand, ReportsAsJson) {

@@ -132,13 +132,23 @@ TEST_F(PredictValues, SaysWhatAnInputTakes) {
   EXPECT_EQ(predict("--input k=0 --input x=missing.npy --print").code, 5);
 }
 
-TEST_F(PredictValues, WantsToKnowWhatBecomesOfTheOutputs) {
-  EXPECT_NE(predict("--input x=zeros --input k=0").err.find("expected --print or --outputs FILE"),
-            std::string::npos);
-  EXPECT_NE(predict("--print").err.find("expected --input NAME=VALUE or --inputs FILE"),
-            std::string::npos);
-  EXPECT_EQ(predict("--input x=zeros --input k=0 --outputs " + outputs + " --json").code, 2);
-  EXPECT_EQ(run_anemone("predict --serve --print").code, 2);
+TEST_F(PredictValues, MakesValuesUpInAShape) {
+  const std::string predict = "predict " + coremltools_package("range") + " --json --input ";
+  const Json input = json_in(run_anemone("inspect --json " + coremltools_package("range")));
+  const std::string name = input["functions"][0]["inputs"][0]["name"];
+  for (const char* value : {"ones:1x2x8", "random:1x2x8", "random:7:1x2x8"})
+    EXPECT_EQ(json_in(run_anemone(predict + name + "=" + value))["outputs"][0]["values"].size(),
+              json_in(run_anemone(predict + name + "=zeros:1x2x8"))["outputs"][0]["values"].size())
+        << value;
+  EXPECT_EQ(run_anemone(predict + name + "=random:7:1x2x8").out,
+            run_anemone(predict + name + "=random:7:1x2x8").out);
+  const Outcome wrong = run_anemone(predict + name + "=ones:1x2x9");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("got [1, 2, 9]"), std::string::npos) << wrong.err;
+  for (const char* value : {"ones:", "ones:x", "ones:1xx8", "ones:1x", "ones:-1", "random:1:"})
+    EXPECT_NE(run_anemone(predict + name + "=" + value).err.find("with :SHAPE as in ones:1x8"),
+              std::string::npos)
+        << value;
 }
 
 TEST_F(PredictValues, PrintsOutputsForPeopleAndPrograms) {
@@ -151,6 +161,11 @@ TEST_F(PredictValues, PrintsOutputsForPeopleAndPrograms) {
   EXPECT_EQ(y["max"], 4.5);
   EXPECT_EQ(y["not_finite"], 1);
   EXPECT_EQ(y["values"], (Json{"inf", 4.5}));
+  EXPECT_EQ(y["truncated"], false);
+  // More than what is shown to people.
+  const Json long_one =
+      json_in(run_anemone("predict " + picture_package(3, 5) + " --fill ones --json"));
+  EXPECT_EQ(long_one["outputs"][0]["values"].size(), 45U);
 }
 
 TEST_F(PredictValues, ShapesNumbersToFlexibleInputs) {
@@ -284,13 +299,24 @@ TEST_F(PredictValues, ClassifiesAPicture) {
   ASSERT_EQ(classes->size(), 3u);
   EXPECT_GE((*classes)[0]["probability"], (*classes)[1]["probability"]);
   const Outcome text = run_anemone("predict " + path + flag + cat + " --print");
-  EXPECT_NE(text.out.find("\n  " + (*classes)[0]["label"].get<std::string>() + " "),
-            std::string::npos)
-      << text.out;
+  const auto best = (*classes)[0]["label"].get<std::string>();
+  EXPECT_NE(text.out.find("\n  " + best + " "), std::string::npos) << text.out;
+  // The label is an output of its own, a text.
+  const Json& label = of_picture["outputs"].back();
+  EXPECT_EQ(label["values"], Json::array({best}));
+  EXPECT_EQ(label["dtype"], "string");
+  EXPECT_TRUE(text.out.ends_with("  string  " + best + "\n")) << text.out;
+  const Outcome inspected = run_anemone("inspect " + path);
+  EXPECT_NE(inspected.out.find("\n  3 classes: "), std::string::npos) << inspected.out;
+  const Json described = json_in(run_anemone("inspect --json " + path));
+  EXPECT_EQ(described["functions"][0]["classes"].size(), 3U);
   const std::string small = png(folder, "small.png", plain(2, 3, {1, 2, 3}));
   EXPECT_NE(run_anemone("predict " + path + flag + small + " --print")
                 .err.find("expected shape [1, 3, 16, 20], got a picture of 3 x 2 pixels"),
             std::string::npos);
+  // Of the middle of a picture, as numbers of the right size.
+  const std::string wide = png(folder, "wide.png", plain(32, 99, {200, 100, 50}));
+  EXPECT_EQ(json_in(run_anemone("predict " + path + flag + wide + ":fit --json")), of_picture);
   const Outcome damaged = run_anemone("predict " + path + flag + outputs + ".png --print");
   EXPECT_NE(damaged.code, 0);
 }
@@ -358,7 +384,7 @@ TEST_F(PredictValues, TakesAJpegFile) {
 TEST_F(PredictValues, InspectShowsALineThatRuns) {
   const Json json = json_in(run_anemone("inspect --json " + package));
   const std::string example = json["example"];
-  EXPECT_EQ(example, "anemone predict " + package + " --input x=zeros --input k=zeros --print");
+  EXPECT_EQ(example, "anemone predict " + package + " --input x=zeros --input k=zeros");
   EXPECT_NE(run_anemone("inspect " + package).out.find("\ntry it:\n  " + example + "\n"),
             std::string::npos);
   const Outcome outcome = run_anemone(example.substr(std::string("anemone ").size()));

@@ -48,6 +48,31 @@ TEST(Npy, ReadsScalarsEmptyArraysAndLaterVersions) {
   EXPECT_EQ(later->dtype(), DType::kInt8);
 }
 
+TEST(Npy, WritesWhatItReads) {
+  Tensor array(DType::kInt16, {2, 3});
+  std::int16_t next = -2;
+  for (std::int16_t& value : array.mutable_view().as<std::int16_t>()) value = next++;
+  const auto bytes = npy_bytes(array.view(), "x");
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  // numpy.save(f, numpy.arange(-2, 4, dtype=numpy.int16).reshape(2, 3)).
+  const std::string text = "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }";
+  const std::string header("\x93NUMPY\x01\x00v\x00", 10);
+  ASSERT_EQ(bytes->size(), 128U + 12U);
+  EXPECT_TRUE(bytes->starts_with(header + text + ' '));
+  EXPECT_EQ((*bytes)[127], '\n');
+  const auto again = parse_npy(*bytes, "f");
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->shape(), (Shape{2, 3}));
+  EXPECT_EQ(to_ints(again->view()), to_ints(array.view()));
+
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 4}}) {
+    const auto other = npy_bytes(Tensor(DType::kFp16, shape).view(), "x");
+    ASSERT_TRUE(other.ok());
+    EXPECT_EQ(parse_npy(*other, "f")->shape(), shape);
+  }
+  EXPECT_EQ(npy_bytes(Tensor(DType::kBf16, {1}).view(), "x").status().code(), Code::kUnsupported);
+}
+
 TEST(Npy, RefusesWhatItCannotRead) {
   const auto code = [](const std::string& bytes) { return parse_npy(bytes, "f").status().code(); };
   EXPECT_EQ(code("no array"), Code::kCorrupt);
