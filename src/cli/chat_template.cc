@@ -154,10 +154,10 @@ void add_chat_template_command(CLI::App& app, Context& context) {
       app.add_subcommand("chat-template", "Show the prompt that a chat template makes of messages");
   command->add_option("--template", options->file, "A Jinja file");
   command->add_option(
-      "MODEL,--model", options->model,
+      "--model", options->model,
       "Model folder, GGUF file or model that was pulled (OWNER/NAME): its template, with\n"
       "its bos and eos tokens");
-  command->add_option("MESSAGES,--messages", options->messages,
+  command->add_option("--messages", options->messages,
                       "JSON file: a list of {\"role\", \"content\"}, or a request as below "
                       "(default: stdin)");
   command->add_flag("--no-generation-prompt", options->no_generation_prompt,
@@ -175,7 +175,7 @@ void add_chat_template_command(CLI::App& app, Context& context) {
       "text.\n"
       "\n"
       "Examples:\n"
-      "  anemone chat-template Qwen2.5-0.5B-Instruct chat.json\n"
+      "  anemone chat-template --model Qwen2.5-0.5B-Instruct --messages chat.json\n"
       "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | anemone chat-template --template "
       "chat.jinja\n"
       "  anemone chat-template --template chat.jinja --stdin-jsonl < requests.jsonl");

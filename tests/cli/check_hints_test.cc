@@ -316,8 +316,7 @@ TEST(CheckHints, AreNotNeededByTheDefaultForm) {
   EXPECT_NE(planned.out.find("\n0 refused, 0 slow, 0 contested\n"), std::string::npos)
       << planned.out;
   // That the package of the final norm is small is no reason for a change.
-  EXPECT_NE(planned.out.find("tiny-function, small-package (--notes explains them)"),
-            std::string::npos)
+  EXPECT_NE(planned.out.find("notes: tiny-function, small-package, "), std::string::npos)
       << planned.out;
   EXPECT_NE(planned.out.find("\n  form: portable (--report shows each choice and why)\n"),
             std::string::npos)

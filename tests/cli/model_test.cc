@@ -308,13 +308,6 @@ TEST_F(PocketModel, ChatTemplateShowsThePrompt) {
             "<|im_start|>assistant\n");
   expect_error(run_anemone("chat-template --model " + quoted(model()), "not json"), 3, "stdin");
   expect_error(run_anemone("chat-template"), 2, "--template FILE or --model MODEL");
-  // Both have a place without a flag, too.
-  const TemporaryFolder folder;
-  std::ofstream(folder.file("chat.json")) << R"([{"role": "user", "content": "Hi"}])";
-  const Outcome placed =
-      run_anemone("chat-template " + quoted(model()) + " " + quoted(folder.file("chat.json")));
-  EXPECT_EQ(placed.code, 0) << placed.err;
-  EXPECT_EQ(placed.out, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST_F(PocketModel, EmbedTakesTheFlagThatOthersHave) {

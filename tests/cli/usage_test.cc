@@ -172,8 +172,8 @@ TEST(Usage, ErrorsAreOneLineWithAHintAndExitTwo) {
       {"cache prune --max-size big", "[--max-size] expected a size, as 500MB or 20GB, got big"},
       {"predict", "anemone: expected a package, got none (see anemone predict --help)\n"},
       {"predict p.mlpackage",
-       "anemone: expected --input NAME=VALUE or --inputs FILE, got neither (see anemone predict "
-       "--help)\n"},
+       "anemone: expected --input NAME=VALUE, --inputs FILE or --fill, got none (see anemone "
+       "predict --help)\n"},
       {"--threads 0 inspect x", "(see anemone"},
       {"--threads many inspect x", "(see anemone"},
       {"inspect a b", "(see anemone inspect --help)\n"},
