@@ -27,7 +27,6 @@ struct EmbedFlags {
   std::vector<std::string> texts;  // none, or "-": the lines of stdin
   std::string pooling = "last";
   std::int64_t dimensions = 0;  // 0: all
-  bool is_json = true;          // the only form that there is
   bool checks_hashes = false;
   bool is_json = false;  // changes nothing
 };
@@ -113,7 +112,6 @@ void add_embed_command(CLI::App& app, Context& context) {
   command->add_flag("--json", options->is_json,
                     "Taken for the sake of scripts: the output is JSON anyway");
   add_check_hashes_flag(*command, options->checks_hashes);
-  command->add_flag("--json", options->is_json, "Lines of JSON, as always");
   command->footer(
       "A line of JSON per text: {\"index\", \"tokens\", \"embedding\"}, a vector of length 1. The "
       "model has to be\n"

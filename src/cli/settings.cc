@@ -24,7 +24,7 @@ namespace anemone::cli {
 namespace {
 
 constexpr std::string_view kVariablePrefix = "ANEMONE_";
-constexpr std::uint64_t kMaxBytes = 1 << 20;
+constexpr std::uint64_t kMaxSettingsBytes = 1 << 20;
 
 // Flags of one command line are not set for others; a key stands in ANEMONE_API_KEY, which `serve`
 // reads itself, or in a file that others cannot read.
@@ -215,7 +215,7 @@ Result<std::string> Settings::read_sources(const CLI::App& line, Settings& setti
       settings.path_.clear();
   }
   if (settings.path_.empty()) return std::string();
-  return read_file(settings.path_, kMaxBytes);
+  return read_file(settings.path_, kMaxSettingsBytes);
 }
 
 Result<Settings> Settings::read(const CLI::App& line) {
