@@ -77,7 +77,8 @@ Result<const Chip*> parse_chip(std::string_view text) {
   std::vector<std::string_view> ids;
   for (const Chip& chip : kChips) ids.push_back(chip.id);
   // Those of phones, then those of Macs.
-  std::ranges::stable_partition(ids, [](std::string_view id) { return id.starts_with('a'); });
+  std::stable_partition(ids.begin(), ids.end(),
+                        [](std::string_view id) { return id.starts_with('a'); });
   return invalid_argument("[--chip] expected one of {}, got \"{}\"", fmt::join(ids, ", "), text);
 }
 

@@ -22,7 +22,7 @@ TEST(Table, AlignsColumnsAndLeavesNoSpacesAtTheEnd) {
 
 TEST(Table, FoldsTheWidestCellsBetweenWords) {
   const Rows rows = {{"name", "one two three four", "12 kB"}, {"x", "five", "1 kB"}};
-  EXPECT_EQ(folded(rows, 29), rows);
+  EXPECT_EQ(folded(rows, 31), rows);
   EXPECT_EQ(folded(rows, 26),
             (Rows{{"name", "one two three", "12 kB"}, {"", "four", ""}, {"x", "five", "1 kB"}}));
   EXPECT_EQ(folded(rows, 20), (Rows{{"name", "one two", "12 kB"},
