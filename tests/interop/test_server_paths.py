@@ -134,7 +134,9 @@ def test_a_line_is_logged_per_request(anemone, pocket, tmp_path):
         with pytest.raises(urllib.error.HTTPError):
             get(url + "/nowhere?key=secret")
     text = (tmp_path / "serve.log").read_text()
-    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    # The first one says that the server is ready.
+    start, *lines = [json.loads(line) for line in text.splitlines()]
+    assert start["event"] == "serving"
     assert [(line["path"], line["status"]) for line in lines] == [("/v1/completions", 200), ("/nowhere", 404)]
     assert lines[0]["completion_tokens"] == 3 and lines[0]["seconds"] > 0
     assert "secret" not in text
