@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ane/program_walk.h"
-#include "api/executors.h"
 #include "compiler/compiler.h"
 #include "exec/profile.h"
 #include "ir/verifier.h"
@@ -75,17 +74,13 @@ class ArithmeticForms : public ::testing::TestWithParam<Checkpoint> {
   Made make(const CompileOptions& options, const std::string& isa = "") {
     Made out;
     const std::string folder = compiled_folder(GetParam(), options);
-    auto executor = api::make_executor({.threads = 2, .isa = isa});
-    EXPECT_TRUE(executor.ok()) << executor.status().message();
-    if (!executor.ok()) return out;
-    const auto model = engine::Model::load(folder, **executor);
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    if (!model.ok()) return out;
-    out.answer = run_greedily(*model, golden_.prompt, kSteps);
-    out.counts = count(folder, (*model)->manifest());
+    const auto model = load_model(folder, isa);
+    if (model == nullptr) return out;
+    out.answer = run_greedily(model, golden_.prompt, kSteps);
+    out.counts = count(folder, model->manifest());
     if (options.range_dim) return out;
-    for (std::size_t s = 0; s < (*model)->manifest().shards.size(); ++s) {
-      const auto steps = exec::explain((*model)->shard(s), "prefill");
+    for (std::size_t s = 0; s < model->manifest().shards.size(); ++s) {
+      const auto steps = exec::explain(model->shard(s), "prefill");
       EXPECT_TRUE(steps.ok());
       if (!steps.ok()) continue;
       out.steps.insert(out.steps.end(), steps->begin(), steps->end());

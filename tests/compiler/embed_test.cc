@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "ane/form.h"
-#include "api/executors.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
@@ -103,23 +102,21 @@ TEST_P(Embed, GivesTheHiddenStatesOfTransformers) {
 // On the fast path: alone, in part of a step and in whole steps, with logits and without.
 TEST_P(Embed, GivesTheSameBitsInStepsOfAnyWidth) {
   const std::string folder = compiled_folder(GetParam(), portable(DType::kFp16));
-  auto executor = api::make_executor({.threads = 2});
-  ASSERT_TRUE(executor.ok()) << executor.status().message();
-  const auto model = engine::Model::load(folder, **executor);
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto model = load_model(folder);
+  ASSERT_NE(model, nullptr);
   // A text that outgrows this length is rotated by other frequencies from its beginning, once it is
   // read so far.
-  for (const artifact::Rope& rope : (*model)->manifest().ropes)
+  for (const artifact::Rope& rope : model->manifest().ropes)
     if (rope.short_length != 0)
       golden_.prompt.resize(
           std::min(golden_.prompt.size(), static_cast<std::size_t>(rope.short_length)));
-  const std::vector<float> whole = hidden_of(*model, golden_.prompt.size());
+  const std::vector<float> whole = hidden_of(model, golden_.prompt.size());
   ASSERT_EQ(whole.size(),
-            golden_.prompt.size() * static_cast<std::size_t>((*model)->manifest().hidden_size));
-  EXPECT_TRUE(hidden_of(*model, 1) == whole);
-  EXPECT_TRUE(hidden_of(*model, 5) == whole);
+            golden_.prompt.size() * static_cast<std::size_t>(model->manifest().hidden_size));
+  EXPECT_TRUE(hidden_of(model, 1) == whole);
+  EXPECT_TRUE(hidden_of(model, 5) == whole);
 
-  auto session = engine::Session::create(*model);
+  auto session = engine::Session::create(model);
   ASSERT_TRUE(session.ok()) << session.status().message();
   std::vector<float> beside_logits;
   std::size_t logits = 0;

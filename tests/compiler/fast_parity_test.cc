@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <span>
 
-#include "api/executors.h"
 #include "engine/session/session.h"
 #include "exec/cpu/cpu_program.h"
 #include "exec/profile.h"
@@ -41,13 +40,10 @@ class FastParity : public ::testing::TestWithParam<Checkpoint> {
     golden_ = read_golden(GetParam());
   }
 
+  // Tests run beside each other, so each has one thread.
   static std::shared_ptr<const engine::Model> load(const std::string& folder,
                                                    const std::string& isa) {
-    auto executor = api::make_executor({.threads = 1, .isa = isa});
-    EXPECT_TRUE(executor.ok()) << executor.status().message();
-    auto model = engine::Model::load(folder, **executor);
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    return model.ok() ? *model : nullptr;
+    return load_model(folder, isa, /*threads=*/1);
   }
 
   // The answer of the reference executor for the same recipe with fp32 activations.
@@ -203,15 +199,6 @@ TEST_P(FastParity, EveryFormOfCachesGivesTheBitsOfBlendedOnes) {
   }
 }
 
-std::vector<std::string> steps_of(const exec::LoadedProgram& program) {
-  std::vector<std::string> names;
-  const auto steps = exec::explain(program, "decode");
-  EXPECT_TRUE(steps.ok());
-  if (steps.ok())
-    for (const exec::PlanStep& step : *steps) names.push_back(step.name);
-  return names;
-}
-
 // One function for any number of tokens is planned for each number of them as if it were fixed.
 TEST_P(FastParity, AFlexibleFunctionHasThePlanOfAFixedOne) {
   CompileOptions options;
@@ -226,7 +213,7 @@ TEST_P(FastParity, AFlexibleFunctionHasThePlanOfAFixedOne) {
   const Answer got = run_greedily(flexible, golden_.prompt, kSteps);
   expect_close(got.logits, expected.logits, kLeastCosine);
   for (std::size_t s = 0; s < fixed->manifest().shards.size(); ++s)
-    EXPECT_EQ(steps_of(flexible->shard(s)), steps_of(fixed->shard(s))) << s;
+    EXPECT_EQ(plan_steps(flexible->shard(s)), plan_steps(fixed->shard(s))) << s;
 }
 
 void check_memory(const exec::LoadedProgram& program, std::size_t& values) {
@@ -324,11 +311,9 @@ TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
   const std::string folder = compiled_folder(GetParam(), options);
   std::vector<float> first;
   for (const int threads : {1, 2, 5}) {
-    auto executor = api::make_executor({.threads = threads});
-    ASSERT_TRUE(executor.ok());
-    const auto model = engine::Model::load(folder, **executor);
-    ASSERT_TRUE(model.ok());
-    const Answer answer = run_greedily(*model, golden_.prompt, kSteps);
+    const auto model = load_model(folder, {}, threads);
+    ASSERT_NE(model, nullptr);
+    const Answer answer = run_greedily(model, golden_.prompt, kSteps);
     if (first.empty()) first = answer.logits;
     EXPECT_TRUE(answer.logits == first) << threads << " threads";
   }

@@ -14,6 +14,7 @@
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
 #include "engine/loop/engine.h"
+#include "exec/profile.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
@@ -208,6 +209,38 @@ Answer run_greedily(std::shared_ptr<const engine::Model> model,
   EXPECT_TRUE(result.ok()) << result.status().message();
   if (result.ok()) answer.continuation = result->ids;
   return answer;
+}
+
+std::shared_ptr<const engine::Model> load_model(const std::string& folder, std::string_view isa,
+                                                int threads) {
+  const auto executor = api::make_executor({.threads = threads, .isa = std::string(isa)});
+  EXPECT_TRUE(executor.ok()) << executor.status().message();
+  if (!executor.ok()) return nullptr;
+  const auto model = engine::Model::load(folder, **executor);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return model.ok() ? *model : nullptr;
+}
+
+std::vector<std::string> plan_steps(const exec::LoadedProgram& program, std::string_view function) {
+  std::vector<std::string> names;
+  const auto steps = exec::explain(program, function);
+  EXPECT_TRUE(steps.ok()) << steps.status().message();
+  if (steps.ok())
+    for (const exec::PlanStep& step : *steps) names.push_back(step.name);
+  return names;
+}
+
+std::vector<std::int32_t> greedy_ids(const std::shared_ptr<const engine::Model>& model,
+                                     const std::vector<std::int32_t>& prompt,
+                                     std::size_t new_tokens) {
+  engine::Engine engine({});
+  engine::GenerateOptions options;
+  options.max_new_tokens = static_cast<std::int64_t>(new_tokens);
+  options.ignore_eos = true;
+  options.as_text = false;
+  const auto result = engine::generate(engine, model, prompt, options);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.ok() ? result->ids : std::vector<std::int32_t>();
 }
 
 exec::Executor& executor() {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -63,6 +64,14 @@ std::string compiled_folder(const Checkpoint& checkpoint, const CompileOptions& 
 std::shared_ptr<const engine::Model> compiled_model(const Checkpoint& checkpoint,
                                                     const CompileOptions& options);
 
+// What is in an artifact folder, for the CPU engine with the kernels of `isa`; empty: the best of
+// this machine. Fails the test and returns null on an error.
+std::shared_ptr<const engine::Model> load_model(const std::string& folder,
+                                                std::string_view isa = {}, int threads = 2);
+// The names of the steps that a function of a package is planned as.
+std::vector<std::string> plan_steps(const exec::LoadedProgram& program,
+                                    std::string_view function = "decode");
+
 // What the packages give: logits of all prompt positions and the greedy continuation.
 struct Answer {
   std::vector<float> logits;
@@ -70,6 +79,12 @@ struct Answer {
 };
 Answer run_greedily(std::shared_ptr<const engine::Model> model,
                     const std::vector<std::int32_t>& prompt, std::size_t new_tokens);
+
+// The ids of the same continuation, also of a head that gives no logits. Fails the test on an
+// error.
+std::vector<std::int32_t> greedy_ids(const std::shared_ptr<const engine::Model>& model,
+                                     const std::vector<std::int32_t>& prompt,
+                                     std::size_t new_tokens);
 
 // Fails the test unless these are the golden's logits, as far as sums in another order allow, and
 // its tokens.

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "ane/form.h"
-#include "api/executors.h"
 #include "compiler/compiler.h"
 #include "exec/profile.h"
 #include "mlpackage/package_reader.h"
@@ -42,20 +41,16 @@ class GraphChoices : public ::testing::TestWithParam<Checkpoint> {
   Made make(const CompileOptions& options) {
     Made out;
     const std::string folder = compiled_folder(GetParam(), options);
-    auto executor = api::make_executor({.threads = 2});
-    EXPECT_TRUE(executor.ok()) << executor.status().message();
-    if (!executor.ok()) return out;
-    const auto model = engine::Model::load(folder, **executor);
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    if (!model.ok()) return out;
-    out.answer = run_greedily(*model, golden_.prompt, golden_.continuation.size());
-    for (std::size_t s = 0; s < (*model)->manifest().shards.size(); ++s) {
-      const auto steps = exec::explain((*model)->shard(s), "prefill");
+    const auto model = load_model(folder);
+    if (model == nullptr) return out;
+    out.answer = run_greedily(model, golden_.prompt, golden_.continuation.size());
+    for (std::size_t s = 0; s < model->manifest().shards.size(); ++s) {
+      const auto steps = exec::explain(model->shard(s), "prefill");
       EXPECT_TRUE(steps.ok());
       if (!steps.ok()) continue;
       for (const exec::PlanStep& step : *steps) ++out.steps[step.name];
       const auto package =
-          mlpackage::read_package(folder + "/" + (*model)->manifest().shards[s].package);
+          mlpackage::read_package(folder + "/" + model->manifest().shards[s].package);
       EXPECT_TRUE(package.ok());
       if (!package.ok()) continue;
       for (const ir::Op* op : package->program.function("prefill")->block->ops)

@@ -204,14 +204,8 @@ TEST(HeadInsideOf, AGreedyModelGivesTheSameTokens) {
     for (const std::size_t length : {3U, 10U, 16U, 41U}) {
       std::vector<std::int32_t> prompt(length);
       for (std::size_t i = 0; i < length; ++i) prompt[i] = static_cast<std::int32_t>(5 + i % 7);
-      engine::Engine engine({});
-      engine::GenerateOptions generate;
-      generate.max_new_tokens = 8;
-      generate.ignore_eos = true;
-      generate.as_text = false;
-      const auto result = engine::generate(engine, model, prompt, generate);
-      ASSERT_TRUE(result.ok()) << result.status().message();
-      ids.insert(ids.end(), result->ids.begin(), result->ids.end());
+      const auto more = greedy_ids(model, prompt, 8);
+      ids.insert(ids.end(), more.begin(), more.end());
     }
   }
   EXPECT_EQ(answers[0].size(), 4U * 8);

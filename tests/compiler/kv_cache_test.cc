@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "api/executors.h"
 #include "engine/session/bucket.h"
 #include "engine/session/step.h"
 #include "tests/compiler/golden.h"
@@ -98,12 +97,10 @@ TEST_P(CachesOfPackages, GoOnFromCopiesAndSnapshots) {
     const std::string folder = compiled_folder(GetParam(), options);
     for (const char* isa : {"", "reference"}) {
       SCOPED_TRACE(isa);
-      auto executor = api::make_executor({.threads = 2, .isa = isa});
-      ASSERT_TRUE(executor.ok()) << executor.status().message();
-      const auto model = engine::Model::load(folder, **executor);
-      ASSERT_TRUE(model.ok()) << model.status().message();
-      if ((*model)->manifest().classifies()) GTEST_SKIP() << "a model without caches";
-      check(**model);
+      const auto model = load_model(folder, isa);
+      ASSERT_NE(model, nullptr);
+      if (model->manifest().classifies()) GTEST_SKIP() << "a model without caches";
+      check(*model);
     }
   }
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
-#include "api/executors.h"
 #include "exec/profile.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -16,19 +15,17 @@ class MaskFacts : public ::testing::TestWithParam<Checkpoint> {
  protected:
   // Masks of all functions: those that are facts, and the names of functions with tensors.
   void expect_all_facts(const CompileOptions& options, bool are_facts, const std::string& isa) {
-    auto executor = api::make_executor({.threads = 2, .isa = isa});
-    ASSERT_TRUE(executor.ok()) << executor.status().message();
-    const auto model = engine::Model::load(compiled_folder(GetParam(), options), **executor);
-    ASSERT_TRUE(model.ok()) << model.status().message();
+    const auto model = load_model(compiled_folder(GetParam(), options), isa);
+    ASSERT_NE(model, nullptr);
     std::size_t masks = 0;
-    for (const engine::FunctionPlan& plan : (*model)->functions())
+    for (const engine::FunctionPlan& plan : model->functions())
       for (const engine::HostInput& input : plan.host_inputs) {
         if (!engine::is_mask(input)) continue;
         ++masks;
         EXPECT_EQ(input.is_fact, are_facts)
             << plan.function->name << ": " << artifact::port_role_name(input.role);
       }
-    EXPECT_GE(masks, (*model)->functions().size());
+    EXPECT_GE(masks, model->functions().size());
   }
 };
 
@@ -75,11 +72,9 @@ TEST_P(MaskFacts, PackedCachesAreInPlace) {
   options.prefill = 16;
   options.tiers = {24};
   options.form.cache = artifact::CacheForm::kSlice;
-  auto executor = api::make_executor({.threads = 2});
-  ASSERT_TRUE(executor.ok()) << executor.status().message();
-  const auto model = engine::Model::load(compiled_folder(GetParam(), options), **executor);
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(other_work_on_caches(**model), std::vector<std::string>());
+  const auto model = load_model(compiled_folder(GetParam(), options));
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(other_work_on_caches(*model), std::vector<std::string>());
 }
 
 // Layers that attend to the cache of another one are fused, too.

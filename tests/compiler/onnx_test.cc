@@ -7,7 +7,6 @@
 
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
-#include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/cosine.h"
 #include "tests/support/shared_data.h"
@@ -124,14 +123,7 @@ TEST(OnnxTiny, TiersAndAGreedyHeadGiveTheSameTokens) {
   const auto model = compile_and_load(tiny, folder.file("argmax"), options);
   ASSERT_NE(model, nullptr);
   EXPECT_TRUE(model->manifest().is_greedy());
-  engine::Engine engine({});
-  engine::GenerateOptions generate;
-  generate.max_new_tokens = kNewTokens;
-  generate.ignore_eos = true;
-  generate.as_text = false;
-  const auto result = engine::generate(engine, model, prompt, generate);
-  ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_EQ(result->ids, plain.continuation);
+  EXPECT_EQ(greedy_ids(model, prompt, kNewTokens), plain.continuation);
 }
 
 }  // namespace

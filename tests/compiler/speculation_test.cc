@@ -5,7 +5,6 @@
 #include <deque>
 #include <gtest/gtest.h>
 
-#include "api/executors.h"
 #include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 
@@ -71,10 +70,8 @@ void expect_same_texts(const Checkpoint& checkpoint, const CompileOptions& optio
                        std::size_t count, std::string_view isa = {}) {
   const std::string folder = compiled_folder(checkpoint, options);
   ASSERT_FALSE(folder.empty());
-  auto executor = api::make_executor({.threads = 2, .isa = std::string(isa)});
-  ASSERT_TRUE(executor.ok()) << executor.status().message();
-  const auto model = engine::Model::load(folder, **executor);
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto model = load_model(folder, isa);
+  ASSERT_NE(model, nullptr);
   std::deque<Ids> prompts(count);
   std::uint32_t seed = 1;
   for (std::size_t i = 0; i < count; ++i)
@@ -82,7 +79,7 @@ void expect_same_texts(const Checkpoint& checkpoint, const CompileOptions& optio
       seed = seed * 1664525 + 1013904223;
       prompts[i].push_back(static_cast<std::int32_t>((seed >> 8) % kIds));
     }
-  const auto plain = texts_of(*model, prompts, {});
+  const auto plain = texts_of(model, prompts, {});
   std::deque<Ids> texts = prompts;
   for (std::size_t i = 0; i < count; ++i)
     texts[i].insert(texts[i].end(), plain[i].ids.begin(), plain[i].ids.end());
@@ -95,14 +92,14 @@ void expect_same_texts(const Checkpoint& checkpoint, const CompileOptions& optio
   ngrams.speculation.ngram = 3;
   std::int64_t accepted = 0, rejected = 0;
   for (const engine::EngineOptions& each : {oracle, ngrams}) {
-    const auto got = texts_of(*model, prompts, each);
+    const auto got = texts_of(model, prompts, each);
     for (std::size_t i = 0; i < count; ++i) {
       ASSERT_EQ(got[i].ids, plain[i].ids) << "text " << i;
       accepted += got[i].timing.accepted_tokens;
       rejected += got[i].timing.proposed_tokens - got[i].timing.accepted_tokens;
     }
   }
-  if ((*model)->keeps_recurrent_states()) {
+  if (model->keeps_recurrent_states()) {
     EXPECT_EQ(accepted + rejected, 0) << "nothing is proposed where nothing can be taken back";
   } else {
     EXPECT_GT(accepted, static_cast<std::int64_t>(count) * 6) << "or nothing was tested";

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <gtest/gtest.h>
 
-#include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 #include "tests/compiler/wide_checkpoint.h"
 #include "tests/support/shared_data.h"
@@ -81,14 +80,7 @@ TEST_P(SplitHeads, OfGreedyModelsPickTheTokenOfAllLogits) {
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(model->manifest().heads.size(), kOutputs);
   EXPECT_EQ(model->head_packages().size(), 1U);
-  engine::Engine engine({});
-  engine::GenerateOptions generate;
-  generate.max_new_tokens = static_cast<std::int64_t>(kAnswer);
-  generate.ignore_eos = true;
-  generate.as_text = false;
-  const auto result = engine::generate(engine, model, prompt_, generate);
-  ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_EQ(result->ids, expected.continuation);
+  EXPECT_EQ(greedy_ids(model, prompt_, kAnswer), expected.continuation);
 }
 
 TEST_P(SplitHeads, HoldTheEmbeddingsOfTiedModels) {

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "api/executors.h"
 #include "compiler/compiler.h"
 #include "engine/session/session.h"
 #include "kernels/simd/isa.h"
 #include "tests/compiler/golden.h"
+#include "tests/support/random_ids.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
@@ -24,13 +24,7 @@ constexpr std::int64_t kTokens = 60;
 constexpr std::uint32_t kIds = 50;
 
 std::vector<std::int32_t> text() {
-  std::vector<std::int32_t> ids;
-  std::uint32_t seed = 1;
-  for (std::int64_t i = 0; i < kTokens; ++i) {
-    seed = seed * 1664525 + 1013904223;
-    ids.push_back(static_cast<std::int32_t>((seed >> 8) % kIds));
-  }
-  return ids;
+  return anemone::testing::random_ids(static_cast<std::size_t>(kTokens), kIds, /*seed=*/1);
 }
 
 CompileOptions options_of(std::string_view recipe) {
@@ -42,14 +36,6 @@ CompileOptions options_of(std::string_view recipe) {
   options.prefill = 32;
   options.draft_width = 7;
   return options;
-}
-
-std::shared_ptr<const engine::Model> load(const std::string& folder, std::string_view isa) {
-  auto executor = api::make_executor({.threads = 2, .isa = std::string(isa)});
-  EXPECT_TRUE(executor.ok()) << executor.status().message();
-  auto model = engine::Model::load(folder, **executor);
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  return model.ok() ? *model : nullptr;
 }
 
 // Logits of all positions of a text that is read in pieces of these sizes.
@@ -104,7 +90,7 @@ void expect_same_bits(const std::string& folder, const Splits& splits) {
   const std::vector<std::int32_t> ids = text();
   for (const auto isa : kernels::simd::supported_isas()) {
     SCOPED_TRACE(kernels::simd::isa_name(isa));
-    const auto model = load(folder, kernels::simd::isa_name(isa));
+    const auto model = load_model(folder, kernels::simd::isa_name(isa));
     ASSERT_NE(model, nullptr);
     const auto expected = logits_of(model, ids, std::vector<std::int64_t>(kTokens, 1));
     ASSERT_FALSE(expected.empty());

@@ -15,6 +15,7 @@
 #include "exec/coreml/coreml_executor.h"
 #include "exec/cpu/cpu_executor.h"
 #include "tests/exec/coreml/checked_runtime.h"
+#include "tests/support/random_ids.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::exec::coreml::testing {
@@ -39,12 +40,7 @@ struct ModelCase {
 };
 
 Ids prompt_of(std::size_t length, std::uint32_t seed) {
-  Ids ids;
-  for (std::size_t i = 0; i < length; ++i) {
-    seed = seed * 1664525 + 1013904223;
-    ids.push_back(static_cast<std::int32_t>((seed >> 8) % 48));
-  }
-  return ids;
+  return anemone::testing::random_ids(length, /*most=*/48, seed);
 }
 
 std::int32_t most_likely(std::span<const float> logits) {
