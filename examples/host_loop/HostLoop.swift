@@ -97,9 +97,9 @@ extension Manifest {
     }
     try know(labels ?? [] == [], "labels", "expected a model that generates text, got labels")
     try know(precision == "fp16", "precision", "expected fp16, got \(precision)")
-    try know(layout == "tokens-in-width", "form.layout", "expected tokens-in-width, got another")
-    try know(form?.cache == "readonly", "form.cache", "expected readonly, got another")
-    try know(form?.logits == "last-axis", "form.logits", "expected last-axis, got another")
+    try know(layout == "tokens-in-width", "form.layout", "expected tokens-in-width, got \(layout ?? "none")")
+    try know(form?.cache == "readonly", "form.cache", "expected readonly, got \(form?.cache ?? "none")")
+    try know(form?.logits == "last-axis", "form.logits", "expected last-axis, got \(form?.logits ?? "none")")
     let shardPackages = shards.map(\.package)
     for head in heads {
       try know(head.argmax == nil, head.output, "expected logits, got the highest of them (argmax)")
@@ -241,7 +241,13 @@ final class HostLoop {
     try manifest.checkForm()
     for part in manifest.embedding.parts {
       let url = folder.appending(path: part.file)
-      embedding.append(try Data(contentsOf: url, options: .alwaysMapped).dropFirst(part.offset))
+      let rows = try Data(contentsOf: url, options: .alwaysMapped).dropFirst(part.offset)
+      let rowBytes = manifest.embedding.columns * MemoryLayout<Float16>.size
+      if rows.count < part.rows * rowBytes {
+        throw HostError(
+          description: "[embedding] expected as many rows as the manifest says, got fewer")
+      }
+      embedding.append(rows)
     }
     let functions = manifest.functions.map(\.name)
     for shard in manifest.shards {
@@ -283,9 +289,9 @@ final class HostLoop {
     return try mostLikely(hidden, token: tokens.count - 1)
   }
 
-  // Rows of the embedding matrix as columns: [1, C, 1, T]. Columns behind the tokens stay zero.
+  // Rows of the embedding matrix as columns: [1, C, 1, T]. Columns after the tokens stay zero.
   private func embed(_ width: Int, _ tokens: [Int]) -> MLMultiArray {
-    let channels = manifest.hidden_size
+    let channels = manifest.embedding.columns
     var out = [Float16](repeating: 0, count: channels * width)
     for (t, token) in tokens.enumerated() {
       // The parts follow each other in the order of the vocabulary.

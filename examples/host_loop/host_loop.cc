@@ -163,7 +163,7 @@ class HostLoop {
            "range (--context takes one number)");
   }
 
-  // Rows of the embedding matrix as columns: [1, C, 1, T]. Columns behind the tokens stay zero.
+  // Rows of the embedding matrix as columns: [1, C, 1, T]. Columns after the tokens stay zero.
   Tensor embed(std::int64_t width, const std::vector<std::int64_t>& tokens) const {
     const std::int64_t channels = manifest_.hidden_size;
     Tensor hidden(DType::kFp16, {1, channels, 1, width});

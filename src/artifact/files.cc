@@ -62,6 +62,13 @@ Result<Manifest> read_manifest(const std::string& folder) {
   return manifest_from_json(json, path);
 }
 
+Result<std::string> manifest_digest(const std::string& folder) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(join(folder, kManifestName)));
+  Digest digest;
+  digest.update(text);
+  return digest.hex();
+}
+
 Status write_manifest(const std::string& folder, const Manifest& manifest) {
   const std::string path = join(folder, kManifestName);
   ANEMONE_RETURN_IF_ERROR(check_manifest(manifest, path));

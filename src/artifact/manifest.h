@@ -305,6 +305,10 @@ Result<Manifest> manifest_from_json(const Json& json, std::string_view subject);
 
 // Reads DIR/manifest.json. kNotFound when DIR is no artifact. Does not hash the files.
 Result<Manifest> read_manifest(const std::string& folder);
+
+// The SHA-256 of the file, in hex: it has the hash of every other file of the artifact, so two
+// artifacts with this digest are the same. kIo.
+Result<std::string> manifest_digest(const std::string& folder);
 Status write_manifest(const std::string& folder, const Manifest& manifest);
 
 // Hash and size of a file of the folder, for Manifest::files.

@@ -123,11 +123,7 @@ Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model
                   const engine::SpeculationOptions& speculation, RunMeter& meter) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(options));
   const bool is_chat = !options.is_raw && model->has_chat_template();
-  if (!is_chat && !options.is_raw)
-    fmt::print(stderr,
-               "note: {} has no chat template, so the prompt is continued as plain text "
-               "(--chat-template-file gives it one)\n",
-               escaped(options.model));
+  if (!is_chat && !options.is_raw) note_no_template(options.model);
   ANEMONE_ASSIGN_OR_RETURN(
       engine::GenerateOptions generate,
       generate_options(options, *model,
@@ -163,6 +159,10 @@ Status run(RunOptions options, const Context& context) {
     ANEMONE_RETURN_IF_ERROR(check_output_files(files, {model}));
   }
   if (!options.socket.empty()) {
+    if (options.prompt) {
+      ANEMONE_ASSIGN_OR_RETURN(options.prompt, prompt_text(options));
+      options.has_read_prompt = true;
+    }
     ANEMONE_ASSIGN_OR_RETURN(const bool is_answered, run_on_server(options));
     if (is_answered) return {};
   }

@@ -49,7 +49,8 @@ struct RunOptions {
   std::string trace;  // file
   bool warms_up = false;
   DraftFlags drafts;
-  std::string socket;  // of a server that may answer instead; empty: none
+  std::string socket;            // of a server that may answer instead; empty: none
+  bool has_read_prompt = false;  // the prompt is the text itself, also where it is "-"
 };
 
 // A model that only continues a text does not know when to stop.
@@ -64,6 +65,9 @@ Result<std::string> prompt_text(const RunOptions& options);
 // Puts the texts of the files of --system and --file into the options. kIo for one that cannot be
 // read.
 Status read_text_files(RunOptions& options);
+
+// Says on stderr that the model has no chat template, so that the prompt is continued.
+void note_no_template(const std::string& model);
 
 // The conversation of one prompt: the system message, if there is one, and the text.
 Json chat_messages(const RunOptions& options, const std::string& text);

@@ -2,20 +2,19 @@
 #include "cli/run_socket.h"
 
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <fmt/format.h>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <utility>
 
+#include "artifact/manifest.h"
+#include "artifact/ownership.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/log.h"
 #include "cli/interrupt.h"
 #include "cli/model_path.h"
@@ -23,21 +22,23 @@
 #include "cli/output.h"
 #include "cli/token_ids.h"
 #include "serve/jsonl/line_channel.h"
+#include "serve/jsonl/request.h"
+#include "serve/socket_file.h"
 
 namespace anemone::cli {
 namespace {
 
 using serve::jsonl::LineChannel;
 
-// More than the longest answer, which has a line for its text and its ids.
+// Larger than the longest answer line, which holds its text and its ids.
 constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
-// While the server works, a Ctrl-C is noticed so often.
+// How often Ctrl-C is checked while waiting for the server.
 constexpr std::chrono::milliseconds kLookAgain{100};
 
-// What the flags ask for that the protocol has no field for; empty: nothing.
+// The flag that the protocol has no field for; empty: none is given.
 std::string_view without_field(const RunOptions& options) {
   const engine::SamplingRequest& sampling = options.text.sampling;
-  const std::array<std::pair<std::string_view, bool>, 15> asked = {
+  const std::array<std::pair<std::string_view, bool>, 17> asked = {
       {{"a chat", !options.prompt && !options.prompt_ids},
        {"--logits-out", !options.logits_out.empty()},
        {"--chat-template-file", !options.chat_template_file.empty()},
@@ -46,6 +47,8 @@ std::string_view without_field(const RunOptions& options) {
        {"--warmup", options.warms_up},
        {"--draft or --draft-ngram", options.drafts.is_on()},
        {"--require-ane", options.requires_ane},
+       {"--check-hashes", options.checks_hashes},
+       {"more --stop", options.text.stop.size() > serve::jsonl::kMaxStops},
        {"--context", options.context > 0},
        {"--logit-bias", !options.logit_bias.empty()},
        {"--logprobs", options.text.top_logprobs.has_value()},
@@ -58,20 +61,11 @@ std::string_view without_field(const RunOptions& options) {
   return {};
 }
 
-// Closed: nobody listens on this path.
-Result<Descriptor> connect_to(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return invalid_argument("[--socket] expected a path of at most {} bytes, got {}",
-                            sizeof address.sun_path - 1, path.size());
-  std::memcpy(address.sun_path, path.c_str(), path.size());
-  Descriptor out(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (!out.is_open()) return errno_error(path, "make a socket for");
-  if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return out;
-  if (errno == ENOENT || errno == ECONNREFUSED) return Descriptor();
-  return errno_error(path, "connect to");
+// The code of this name; kInternal for one that is none, as of a newer server.
+Code code_of(std::string_view name) {
+  for (int i = 1; i < static_cast<int>(Code::kInternal); ++i)
+    if (code_name(static_cast<Code>(i)) == name) return static_cast<Code>(i);
+  return Code::kInternal;
 }
 
 // One connection. Single-thread.
@@ -82,15 +76,19 @@ class Server {
         channel_(socket_.get(), socket_.get(), /*stop=*/-1, kMaxLineBytes,
                  {.idle = kLookAgain, .line = kLookAgain}) {}
 
-  // Sends a request, and gives the answer to it; `on_delta` gets the text that comes before.
-  Result<Json> ask(const Json& request, const std::function<void(std::string_view)>& on_delta) {
-    ANEMONE_RETURN_IF_ERROR(channel_.write_line(dump_json(request)).with("--socket"));
+  // Sends a request, and gives the answer to it; `on_delta` gets the text that comes before. An
+  // answer that says that the request failed is an error with its code.
+  Result<Json> ask(std::string_view request,
+                   const std::function<void(std::string_view)>& on_delta = nullptr) {
+    ANEMONE_RETURN_IF_ERROR(channel_.write_line(request).with("--socket"));
     std::string line;
     while (true) {
       ANEMONE_ASSIGN_OR_RETURN(const LineChannel::Outcome outcome, channel_.read_line(line));
       // The server ends the text when this process is gone.
       if (interrupt_flag()) return cancelled("[run] interrupted");
       if (outcome == LineChannel::Outcome::kTimeout) continue;
+      if (outcome == LineChannel::Outcome::kTooLong)
+        return io_error("[--socket] expected an answer of at most {} bytes", kMaxLineBytes);
       if (outcome != LineChannel::Outcome::kLine)
         return io_error("[--socket] the server closed the connection before its answer");
       ANEMONE_ASSIGN_OR_RETURN(Json answer, parse_json(line, "answer of the server"));
@@ -98,8 +96,14 @@ class Server {
         return parse_error("[--socket] expected an object as the answer of the server, got {}",
                            answer.type_name());
       const auto delta = answer.find("delta");
-      if (delta == answer.end()) return answer;
-      if (delta->is_string()) on_delta(delta->get_ref<const std::string&>());
+      if (delta != answer.end()) {
+        if (on_delta) on_delta(delta->get<std::string>());
+      } else if (answer.at("ok").get<bool>()) {
+        return answer;
+      } else {
+        return Status(code_of(answer.at("code").get<std::string>()),
+                      answer.at("error").get<std::string>());
+      }
     }
   }
 
@@ -137,15 +141,14 @@ Result<Json> request_of(const RunOptions& options, const std::string& model, boo
     ANEMONE_ASSIGN_OR_RETURN(out["prompt_ids"],
                              parse_token_ids(*options.prompt_ids, "--prompt-ids"));
   } else {
-    ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(options));
     if (is_chat)
-      out["messages"] = chat_messages(options, text);
+      out["messages"] = chat_messages(options, *options.prompt);
     else
-      out["prompt"] = text;
+      out["prompt"] = *options.prompt;
     out["stream"] = !options.as_json;
   }
   const engine::SamplingRequest& sampling = options.text.sampling;
-  if (sampling.is_greedy) out["temperature"] = 0;
+  out["greedy"] = sampling.is_greedy;
   if (sampling.temperature) out["temperature"] = *sampling.temperature;
   if (sampling.top_k) out["top_k"] = *sampling.top_k;
   if (sampling.top_p) out["top_p"] = *sampling.top_p;
@@ -159,14 +162,17 @@ Result<Json> request_of(const RunOptions& options, const std::string& model, boo
   return out;
 }
 
-// What an answer says, as a text that was made here.
-engine::GenerateResult result_of(const Json& answer) {
+// The answer of the server in the form of a local one. `hooks` gets the sampling that it says.
+engine::GenerateResult result_of(const Json& answer, engine::GenerateOptions& hooks) {
   engine::GenerateResult out;
   out.ids = answer.at("generated_ids").get<std::vector<std::int32_t>>();
   out.text = answer.at("text").get<std::string>();
   for (const auto reason : {engine::FinishReason::kStop, engine::FinishReason::kRepeat,
                             engine::FinishReason::kLength, engine::FinishReason::kCancelled})
     if (engine::finish_reason_name(reason) == answer.at("finish_reason")) out.finish = reason;
+  if (answer.contains("stop")) out.stop = answer.at("stop").get<std::string>();
+  hooks.sampling.greedy = !answer.contains("seed");
+  if (answer.contains("seed")) hooks.sampling.seed = answer.at("seed").get<std::uint64_t>();
   const Json& timing = answer.at("timing");
   out.timing.prompt_tokens = timing.at("prompt_tokens");
   out.timing.reused_tokens =
@@ -178,7 +184,7 @@ engine::GenerateResult result_of(const Json& answer) {
   return out;
 }
 
-Status print_answer(const RunOptions& options, Server& server, const Json& request) {
+Status print_answer(const RunOptions& options, Server& server, std::string_view request) {
   engine::GenerateOptions hooks;
   const bool streams = !options.as_json && !options.prompt_ids;
   AnswerPrinter printer(hooks, streams);
@@ -187,48 +193,79 @@ Status print_answer(const RunOptions& options, Server& server, const Json& reque
   });
   ANEMONE_RETURN_IF_ERROR(printer.finish());
   ANEMONE_RETURN_IF_ERROR(answer.status());
-  if (!answer->value("ok", false))
-    return invalid_argument("{}", answer->value("error", "[--socket] the server gave no reason"));
-  engine::GenerateResult result;
-  try {
-    result = result_of(*answer);
-  } catch (const nlohmann::json::exception& error) {
-    return parse_error("[--socket] expected an answer of anemone serve, got another one ({})",
-                       error.what());
-  }
+  engine::GenerateResult result = result_of(*answer, hooks);
+  // Ids in, ids out.
+  if (options.prompt_ids) result.text.clear();
   if (options.as_json) return print_json(result_json(result, hooks));
   if (!streams) ANEMONE_RETURN_IF_ERROR(print_out(fmt::format("{}\n", fmt::join(result.ids, " "))));
   print_stats(result);
   return {};
 }
 
+// Whether the server's model is that of the command line: an artifact has to be the same, since
+// others may have its name. What a checkpoint or the name of a model is compiled to is not known
+// here, so its name decides, and a note says who answers.
+Result<bool> is_same_model(const RunOptions& options, const Json& about) {
+  if (artifact::is_artifact(options.model)) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string digest, artifact::manifest_digest(options.model));
+    return about.at("manifest_sha256") == digest;
+  }
+  fmt::print(stderr, "note: the server on {} answers with its model {}\n", escaped(options.socket),
+             escaped(about.at("model").get<std::string>()));
+  return true;
+}
+
+Result<bool> answer_on(const RunOptions& options, Server& server) {
+  const std::string name = served_name(options.model);
+  const auto about = server.ask(dump_json({{"describe", name}}));
+  // Any other error is one of this run, too: the server is stopping, or memory is missing.
+  if (about.status().code() != Code::kNotFound) ANEMONE_RETURN_IF_ERROR(about.status());
+  const bool can_answer = about.ok() && !about->at("labels_tokens").get<bool>() &&
+                          (about->at("has_tokenizer").get<bool>() || options.prompt_ids);
+  bool is_same = false;
+  if (can_answer) {
+    ANEMONE_ASSIGN_OR_RETURN(is_same, is_same_model(options, *about));
+  }
+  if (!is_same) {
+    ANEMONE_INFO("[{}] has no model {} that can answer this: it is loaded", options.socket, name);
+    return false;
+  }
+  const bool is_chat = !options.is_raw && about->at("has_chat_template").get<bool>();
+  if (!options.system.empty() && !is_chat)
+    return invalid_argument("[--system] expected a model with a chat template, got {}", name);
+  ANEMONE_ASSIGN_OR_RETURN(const Json fields, request_of(options, name, is_chat));
+  const std::string request = dump_json(fields);
+  if (request.size() > serve::jsonl::LineOptions().max_line_bytes) {
+    ANEMONE_INFO("[{}] takes no line of {} bytes: the model is loaded", options.socket,
+                 request.size());
+    return false;
+  }
+  if (!is_chat && !options.is_raw && options.prompt) note_no_template(options.model);
+  ANEMONE_INFO("[{}] answers", options.socket);
+  ANEMONE_RETURN_IF_ERROR(print_answer(options, server, request));
+  return true;
+}
+
 }  // namespace
 
 Result<bool> run_on_server(const RunOptions& options) {
   if (const std::string_view what = without_field(options); !what.empty()) {
-    ANEMONE_INFO("[--socket] is left alone: a server has no {}", what);
+    ANEMONE_INFO("[--socket] is not used: its requests have no field for {}", what);
     return false;
   }
-  ANEMONE_ASSIGN_OR_RETURN(Descriptor socket, connect_to(options.socket));
-  if (!socket.is_open()) {
+  auto socket = serve::connect_to_socket(options.socket);
+  ANEMONE_RETURN_IF_ERROR(socket.status().with("--socket"));
+  if (!socket->is_open()) {
     ANEMONE_INFO("[{}] nobody listens here: the model is loaded", options.socket);
     return false;
   }
-  Server server(std::move(socket));
-  const std::string name = served_name(options.model);
-  ANEMONE_ASSIGN_OR_RETURN(const Json about, server.ask({{"describe", name}}, [](auto) {}));
-  const bool has_text = about.value("has_tokenizer", false) || options.prompt_ids;
-  if (!about.value("ok", false) || about.value("labels_tokens", true) || !has_text) {
-    ANEMONE_INFO("[{}] has no model {} that can answer this: it is loaded", options.socket, name);
-    return false;
+  Server server(*std::move(socket));
+  try {
+    return answer_on(options, server);
+  } catch (const nlohmann::json::exception& error) {
+    return parse_error("[--socket] expected an answer of anemone serve, got another one ({})",
+                       error.what());
   }
-  const bool is_chat = !options.is_raw && about.value("has_chat_template", false);
-  if (!options.system.empty() && !is_chat)
-    return invalid_argument("[--system] expected a model with a chat template, got {}", name);
-  ANEMONE_INFO("[{}] answers", options.socket);
-  ANEMONE_ASSIGN_OR_RETURN(const Json request, request_of(options, name, is_chat));
-  ANEMONE_RETURN_IF_ERROR(print_answer(options, server, request));
-  return true;
 }
 
 }  // namespace anemone::cli

@@ -9,11 +9,11 @@
 
 namespace anemone::cli {
 
-// Has the server on options.socket answer the prompt, and prints the answer as `run` does. False,
-// and nothing is printed, where this process has to answer itself: nobody listens there, the server
-// has no generating model of this name (the last part of options.model, as `serve` names models),
-// or the flags ask for what JSON lines do not have. kIo when the connection breaks,
-// kInvalidArgument for what the server refuses.
+// Has the server on options.socket answer the prompt, and prints the answer as `run` does. Returns
+// false and prints nothing if this process has to answer itself: nobody listens there, the server
+// has no generating model of this name (the last part of options.model, as `serve` names models) or
+// has another artifact of that name, or the flags ask for what JSON lines do not have. The prompt
+// has been read. kIo when the connection breaks; else the errors of the server, with their codes.
 Result<bool> run_on_server(const RunOptions& options);
 
 }  // namespace anemone::cli

@@ -71,6 +71,7 @@ Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& 
         std::pair(Kind::kGrammar, &options.grammar)}) {
     if (value->empty()) continue;
     out.emplace().kind = kind;
+    if (kind == Kind::kJsonSchema) out->subject = "--json-schema";
     ANEMONE_ASSIGN_OR_RETURN(out->source, text_or_file(*value));
   }
   if (!options.choices.empty()) {
@@ -81,8 +82,7 @@ Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& 
 }
 
 Result<std::string> prompt_text(const RunOptions& options) {
-  // A file that holds "-" is no request to read stdin.
-  if (*options.prompt != "-" || !options.prompt_file.empty()) return *options.prompt;
+  if (*options.prompt != "-" || options.has_read_prompt) return *options.prompt;
   ANEMONE_ASSIGN_OR_RETURN(std::string text, read_stdin());
   if (text.ends_with('\n')) text.pop_back();
   return text;
@@ -97,7 +97,15 @@ Status read_text_files(RunOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(options.prompt_file));
   if (text.ends_with('\n')) text.pop_back();
   options.prompt = std::move(text);
+  options.has_read_prompt = true;
   return {};
+}
+
+void note_no_template(const std::string& model) {
+  fmt::print(stderr,
+             "note: {} has no chat template, so the prompt is continued as plain text "
+             "(--chat-template-file gives it one)\n",
+             escaped(model));
 }
 
 Result<engine::GenerateOptions> generate_options(const RunOptions& options,

@@ -44,8 +44,8 @@ Status store(const CacheBinding& binding, Tensor& output) {
 
 }  // namespace
 
-Shape taken_shape(const Feature& input, const CacheBinding& binding) {
-  Shape out = input.shape;
+Shape taken_shape(const Shape& declared, const CacheBinding& binding) {
+  Shape out = declared;
   if (out.size() == 4 && out[2] == kDynamic) out[2] = binding.past;
   return out;
 }
@@ -65,7 +65,7 @@ Status check_binding(const Signature& signature, const CacheBinding& binding) {
   // Every step of every layer comes here: a fixed shape is not copied.
   Shape open;
   if (!is_static(input->shape)) {
-    open = taken_shape(*input, binding);
+    open = taken_shape(input->shape, binding);
     ANEMONE_RETURN_IF_ERROR(check_shape(*input, open));
   }
   const Shape& taken = open.empty() ? input->shape : open;
@@ -95,7 +95,7 @@ Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bin
     const Feature& input = *signature.input(binding.input);
     TensorView view = binding.cache->view();
     if (binding.kind == CacheBinding::Kind::kAppend) {
-      const Shape taken = taken_shape(input, binding);
+      const Shape taken = taken_shape(input.shape, binding);
       if (view.shape != taken) view = copies.emplace_back(input_positions(binding, taken)).view();
     }
     inputs.push_back({input.name, view});

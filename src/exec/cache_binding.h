@@ -45,9 +45,9 @@ struct CacheBinding {
   std::int64_t past = 0;      // kAppend: S of a function that leaves it open
 };
 
-// What a function takes of a cache that is appended to: the shape of the input, whose positions are
-// those of the binding where they are open.
-Shape taken_shape(const Feature& input, const CacheBinding& binding);
+// The shape that a function takes of a cache that is appended to. `declared` is the shape of its
+// input; where that leaves the positions open, `binding.past` says how many they are.
+Shape taken_shape(const Shape& declared, const CacheBinding& binding);
 
 // kInvalidArgument where a binding does not fit the function: names, dtypes, shapes, positions.
 Status check_binding(const Signature& signature, const CacheBinding& binding);

@@ -191,9 +191,9 @@ Status check_item(const Signature& signature, const BatchItem& item);
 // The largest shape that a feature may have; dimensions without a limit stay kDynamic.
 Shape greatest_shape(const Feature& feature);
 
-// The shape of a mask that is a fact instead of a tensor. An open axis has the tokens of the step,
-// or, over a past of any length and the step, its greatest size: what is beyond the past that is
-// there is masked.
+// The shape of a mask that is given as a fact. An open axis has the tokens of the step; over a past
+// of open length it has its greatest size, and the positions beyond the past that is there are
+// masked.
 Shape mask_shape(const Feature& feature, const MaskFact& mask, const StepFacts& facts);
 
 // One shape against one feature, as check_inputs does it.

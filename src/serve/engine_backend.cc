@@ -55,16 +55,6 @@ Result<engine::FittedPrompt> fitted_chat_prompt(const engine::Model& model,
   return out;
 }
 
-// An error about a schema, "[schema #/properties/a] ...", names the field that the schema is in.
-openai::ApiError format_error(const Status& status, const openai::Generation& generation) {
-  constexpr std::string_view kSchema = "schema ";
-  openai::ApiError error = openai::api_error(status);
-  if (!error.param.starts_with(kSchema)) return error;
-  const bool is_of_tool = error.message.find("(function ") != std::string::npos;
-  error.param = is_of_tool ? "tools" : generation.format_field + error.param.substr(kSchema.size());
-  return error;
-}
-
 }  // namespace
 
 Status EngineBackend::check_health() const {
@@ -205,7 +195,7 @@ std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
   if (auto error = check_prompt(*plan->model, prompt->ids, "messages")) return error;
   plan->truncated_tokens = prompt->dropped;
   const Status parts = plan_parts(request, std::move(format), *prompt, *plan);
-  if (!parts.ok()) return format_error(parts, request.generation);
+  if (!parts.ok()) return openai::api_error(parts);
   plan->prompts.push_back({std::move(prompt->ids), ""});
   return submit(*std::move(plan), call);
 }
@@ -214,7 +204,7 @@ std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionReques
                                                         const openai::Call& call) {
   auto plan =
       make_plan(request.generation, call, openai::Protocol::kText, kDefaultContinuationTokens);
-  if (!plan.ok()) return format_error(plan.status(), request.generation);
+  if (!plan.ok()) return openai::api_error(plan.status());
   const text::Tokenizer& tokenizer = *plan->model->tokenizer();
   plan->is_echo = request.is_echo;
   if (request.generation.truncation == engine::Truncation::kDropOldest)

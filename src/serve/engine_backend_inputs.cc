@@ -46,10 +46,8 @@ std::optional<openai::ApiError> EngineBackend::embed(openai::EmbeddingRequest re
     return openai::api_error(
         unsupported("[model] expected a model that gives embeddings, got one that labels tokens "
                     "(see /v1/classify)"));
-  if (!model->check_gives_hidden().ok())
-    return openai::api_error(unsupported(
-        "[model] expected a model that gives hidden states, got one that was compiled without "
-        "them: compile it with --form portable, or with \"embed\": \"package\" in its form"));
+  if (const Status status = model->check_gives_hidden(); !status.ok())
+    return prompt_error(status, "model");
   const std::int64_t columns = model->manifest().hidden_size;
   const std::int64_t dimensions = request.dimensions.value_or(columns);
   if (dimensions > columns)

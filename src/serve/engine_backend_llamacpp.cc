@@ -132,15 +132,15 @@ std::optional<openai::ApiError> EngineBackend::unload(openai::ModelRequest reque
 }
 
 Result<Json> EngineBackend::props(const std::string& asked) const {
-  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, find(asked));
-  // "model_path" has no path: who may ask this need not know the folders of the machine.
-  const std::string& name = models_.names(index).front();
   Json out = {{"default_generation_settings", Json::object()},
               {"total_slots", engine_.counts().max_texts},
-              {"model_alias", name},
-              {"model_path", name},
               {"modalities", {{"vision", false}, {"audio", false}}},
               {"build_info", "anemone " + std::string(version())}};
+  // Programs ask without a name whether the server is there.
+  if (asked.empty() && models_.size() > 1) return out;
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, find(asked));
+  // "model_path" has no path: who may ask this need not know the folders of the machine.
+  out["model_alias"] = out["model_path"] = models_.names(index).front();
   // What only a model tells that is loaded.
   const ModelLease lease = models_.peek(index);
   if (lease == nullptr) return out;
@@ -159,9 +159,12 @@ Result<Json> EngineBackend::props(const std::string& asked) const {
 }
 
 Result<Json> EngineBackend::slots(const std::string& asked) const {
-  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, find(asked));
+  ModelLease model;
+  if (!asked.empty() || models_.size() == 1) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, find(asked));
+    model = models_.peek(index);
+  }
   const engine::Engine::Counts counts = engine_.counts();
-  const ModelLease model = models_.peek(index);
   const std::int64_t context = model == nullptr ? 0 : model->model->context();
   Json out = Json::array();
   for (std::size_t i = 0; i < counts.max_texts; ++i)

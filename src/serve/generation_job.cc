@@ -123,7 +123,8 @@ class GenerationJob::Writer {
     begin();
     if (parser_) {
       std::vector<text::AnswerEvent> events = parser_->finish();
-      // The markup of a call that was cut off before its name: there is no content in such answers.
+      // Such an answer has no content: the text is the markup of a call that was cut before its
+      // name.
       if (job_.plan_.is_only_calls)
         std::erase_if(events, [](const text::AnswerEvent& event) {
           return event.kind == text::AnswerEvent::Kind::kContent;

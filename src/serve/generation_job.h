@@ -38,7 +38,7 @@ struct GenerationPlan {
   // How an answer is taken apart; none: it is content.
   std::optional<text::AnswerParserOptions> parts;
   bool is_single_call = false;  // the answer ends with its first call
-  bool is_only_calls = false;   // a grammar has the answer be calls, behind its reasoning
+  bool is_only_calls = false;   // a grammar makes the answer calls only, after its reasoning
   bool is_echo = false;         // with log-probabilities: those of the prompt, too
   bool is_stream = false;
   bool has_stream_usage = false;

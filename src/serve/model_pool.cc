@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "engine/loop/guarded.h"
+#include "serve/without_folders.h"
 
 namespace anemone::serve {
 namespace {
@@ -19,24 +20,6 @@ constexpr std::chrono::milliseconds kAskAgain{50};
 
 Status pool_stopping() {
   return engine::guarded([] { return cancelled("[server] is stopping"); });
-}
-
-// The last name of every path in a text.
-std::string without_folders(std::string_view text) {
-  constexpr std::string_view kBetween = " \t\n\"'[](),;";
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(kBetween), text.size());
-    std::string_view word = text.substr(0, end);
-    if (const std::size_t slash = word.find_last_not_of('/'); slash != word.npos) {
-      const std::size_t folder = word.rfind('/', slash);
-      if (folder != word.npos) word.remove_prefix(folder + 1);
-    }
-    out += word;
-    if (end < text.size()) out += text[end];
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
 }
 
 }  // namespace

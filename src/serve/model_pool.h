@@ -41,8 +41,8 @@ using ModelLease = std::shared_ptr<const ServedModel>;
 struct ModelPoolOptions {
   using Clock = std::chrono::steady_clock;
   std::size_t max_loaded = 0;  // at a time; 0: all
-  // Of the files of all models that are loaded; 0: no bound. A model that is larger is loaded
-  // alone.
+  // The most bytes that the files of all loaded models may have together; 0: no bound. A larger
+  // model is loaded alone.
   std::uint64_t max_bytes = 0;
   // A model without requests for this long is unloaded; none: it stays.
   std::optional<std::chrono::milliseconds> keep_alive = std::nullopt;
@@ -58,10 +58,10 @@ std::string_view model_state_name(ModelState state);
 struct ModelInfo {
   std::vector<std::string> names;
   ModelState state = ModelState::kUnloaded;
-  std::string error;         // why it failed, without the names of folders; else empty
-  std::uint64_t bytes = 0;   // of the files of a model that is loaded
-  std::int64_t context = 0;  // tokens, of a model that is loaded
-  std::uint64_t loads = 0;   // that succeeded, since the start
+  std::string error;         // the reason of the failure, without folder names; else empty
+  std::uint64_t bytes = 0;   // of the files of the loaded model; 0: it is not loaded
+  std::int64_t context = 0;  // of the loaded model, in tokens; 0: it is not loaded
+  std::uint64_t loads = 0;   // successful ones since the start
   std::uint64_t failed_loads = 0;
   std::uint64_t unloads = 0;
   double load_seconds = 0;  // of all loads together
@@ -114,7 +114,7 @@ class ModelPool {
 
   // A lease on a model that is loaded, unless it is about to be unloaded; else null.
   ModelLease try_lease(std::size_t model);
-  // try_lease() for whoever only reports something of a model: it does not count as a use.
+  // try_lease() for reports about a model: it does not count as a use.
   ModelLease peek(std::size_t model);
   // Loads the model, where it is not loaded, and gives a lease on it. Once the flag is set, which
   // may be null, the request waits no more (kCancelled); after setting it, call look_again(). A
@@ -174,7 +174,8 @@ class ModelPool {
   std::size_t most_loaded() const;
   std::uint64_t bytes_in_memory() const;
   bool has_room_for(std::size_t model) const;
-  // Whether a model turned out to be larger than was known when it was loaded.
+  // Whether the models in memory have more bytes than is allowed: the size of the last one was not
+  // known before it was loaded.
   bool is_over_bound() const;
   // A wait of a model that is not loaded; the end: none.
   Waits::iterator first_to_load();

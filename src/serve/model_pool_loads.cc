@@ -52,7 +52,7 @@ void ModelPool::end_cancelled() {
 
 // Chooses the model that is unloaded so that the first waiting request can have its own: of the
 // loaded models without leases the one that was unused for longest, else the one whose last lease
-// was taken longest ago. Also where all models together turned out to be too large. The victim
+// was taken longest ago. The same is done after a load that exceeded the bound on bytes. The victim
 // gives out no leases, also to requests that wait for it: otherwise a busy model would never become
 // free.
 void ModelPool::choose_victim() {
@@ -201,7 +201,7 @@ void ModelPool::unload(Lock& lock, const Unload& next) {
   // How long the model was not used.
   event.seconds = seconds_between(entry.used, options_.now());
   event.bytes = entry.served.bytes;
-  // Of a ServedModel only the loaded model; the names stay.
+  // Drops the loaded model of the ServedModel; its names stay.
   LoadedModel going = std::exchange(static_cast<LoadedModel&>(entry.served), LoadedModel());
   lock.unlock();
   // Whoever drops the last reference frees the model, which takes long. The engine drops its own

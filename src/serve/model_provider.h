@@ -27,8 +27,8 @@ struct LoadedModel {
 class ModelProvider {
  public:
   virtual ~ModelProvider() = default;
-  // The bytes of the model's files, where they are known before it is loaded; else 0. On any
-  // thread.
+  // The bytes of the model's files if they are known before it is loaded, else 0. Any thread may
+  // call it.
   virtual std::uint64_t bytes(const std::string& name) {
     static_cast<void>(name);
     return 0;

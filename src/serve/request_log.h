@@ -29,8 +29,15 @@ struct LogEntry {
   int status = 0;
   double seconds = 0;  // from the whole request to the end of its answer
   AnswerNotes notes;
-  std::string error_code;   // of a request that was refused; empty: it was not
+  std::string error_code;   // why the request was refused; empty: it was not
   std::string error_param;  // the field that is wrong, if it is one
+
+  // Takes the status, and what went wrong, from the answer.
+  void set_answer(const HttpResponse& answer) {
+    status = answer.status;
+    error_code = answer.error_code;
+    error_param = answer.error_param;
+  }
 };
 
 // The entry as a line, with its end: "2026-01-31T12:00:00.250Z POST /v1/chat/completions 200 1.234

@@ -145,4 +145,14 @@ void SocketFile::remove() {
   path_.clear();
 }
 
+Result<Descriptor> connect_to_socket(const std::string& path) {
+  ANEMONE_ASSIGN_OR_RETURN(const sockaddr_un address, address_of(path));
+  Descriptor out(::socket(AF_UNIX, SOCK_STREAM, 0));
+  if (!out.is_open()) return errno_error(path, "make a socket for");
+  ::fcntl(out.get(), F_SETFD, FD_CLOEXEC);
+  if (::connect(out.get(), generic(address), sizeof address) == 0) return out;
+  if (errno == ENOENT || errno == ECONNREFUSED) return Descriptor();
+  return errno_error(path, "connect to");
+}
+
 }  // namespace anemone::serve

@@ -49,4 +49,9 @@ class SocketFile {
   Identity identity_;
 };
 
+// Connects to the server that listens on this path. A closed descriptor: there is none, because
+// nothing is there or nobody listens any more. kInvalidArgument when the path is too long for a
+// socket, else kIo.
+Result<Descriptor> connect_to_socket(const std::string& path);
+
 }  // namespace anemone::serve

@@ -295,7 +295,8 @@ TEST(CheckHints, OfOtherWritersAreChangesOfTheGraph) {
             std::string::npos)
       << text.out;
   EXPECT_EQ(text.out.find("hint: compile"), std::string::npos) << text.out;
-  for (const Json& law : json_of(run_anemone(check + " --hints --json").out)["laws"])
+  const Json report = json_of(run_anemone(check + " --hints --json").out);
+  for (const Json& law : report["laws"])
     for (const Json& hint : law["hints"])
       EXPECT_TRUE(hint["kind"] == "rewrite" || hint["kind"] == "nothing") << hint;
 }

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
+#include <utility>
 
 #include "base/descriptor.h"
 #include "base/json.h"
@@ -21,13 +23,14 @@ class RunSocket : public PocketModel {
  protected:
   // Runs a model, the server's own if it is empty, while a server has the model under its own name.
   Outcome run_beside_server(const std::string& arguments, const std::string& stdin_text = "",
-                            const std::string& other_model = "") {
+                            const std::string& other_model = "",
+                            const std::string& served_model = "") {
     std::filesystem::remove(ready());
     const pid_t server = ::fork();
     if (server == 0) {
       const std::string shell = "exec '" ANEMONE_BINARY "' " ANEMONE_FLAGS " serve " +
-                                quoted(model()) + " --socket " + quoted(path()) + " >" +
-                                quoted(ready());
+                                quoted(served_model.empty() ? model() : served_model) +
+                                " --socket " + quoted(path()) + " >" + quoted(ready());
       ::execl("/bin/sh", "sh", "-c", shell.c_str(), nullptr);
       ::_exit(127);
     }
@@ -55,7 +58,8 @@ TEST_F(RunSocket, AServerThatHasTheModelAnswers) {
        {"'What is 17 + 25?' --verbose", "'The capital of France' --raw -n 8 --verbose",
         "--prompt-ids '5 6 7' -n 4 --verbose",
         "'Name a color' --choice red --choice blue --verbose",
-        "'What is 17 + 25?' --system 'Answer.' --temperature 0.8 --seed 3 --verbose"}) {
+        "'What is 17 + 25?' --system 'Answer.' --temperature 0.8 --seed 3 --verbose",
+        "'What is 17 + 25?' --greedy --verbose", "'What is 17 + 25?' --stop 5 --verbose"}) {
     SCOPED_TRACE(arguments);
     const Outcome here = run(arguments);
     const Outcome there = run_beside_server(arguments);
@@ -67,14 +71,40 @@ TEST_F(RunSocket, AServerThatHasTheModelAnswers) {
 }
 
 TEST_F(RunSocket, GivesJsonAndReadsStdin) {
-  const Outcome outcome = run_beside_server("- --json", "What is 17 + 25?\n");
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const Json here = run_json("'What is 17 + 25?'");
-  const auto there = parse_json(outcome.out, "answer");
-  ASSERT_TRUE(there.ok()) << outcome.out;
-  for (const char* key : {"text", "ids", "prompt_tokens", "finish_reason"})
-    EXPECT_EQ((*there)[key], here[key]) << key;
-  EXPECT_GT((*there)["timing"]["prefill_s"], 0);
+  for (const auto& [arguments, stdin_text] :
+       std::initializer_list<std::pair<const char*, const char*>>{
+           {"-", "What is 17 + 25?\n"},
+           {"'What is 17 + 25?' --temperature 0.8 --seed 3 --stop 5", ""},
+           {"--prompt-ids '5 6 7' -n 4", ""}}) {
+    SCOPED_TRACE(arguments);
+    const std::string flags = std::string(arguments) + " --json";
+    Outcome outcome = run(flags, stdin_text);
+    auto here = parse_json(outcome.out, "answer");
+    outcome = run_beside_server(flags, stdin_text);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    auto there = parse_json(outcome.out, "answer");
+    ASSERT_TRUE(here.ok() && there.ok()) << outcome.out;
+    EXPECT_GT((*there)["timing"]["prefill_s"], 0);
+    // All but the times.
+    for (Json* json : {&*here, &*there})
+      for (auto& [name, time] : (*json)["timing"].items()) time = nullptr;
+    EXPECT_EQ(*there, *here);
+  }
+}
+
+// A model whose generation_config.json has a penalty, which --greedy leaves alone.
+TEST_F(RunSocket, GreedyIsGreedyThere) {
+  const std::string penalized = folder_.file("penalized");
+  std::filesystem::copy(checkpoint(), penalized, std::filesystem::copy_options::recursive);
+  std::ofstream(penalized + "/generation_config.json")
+      << R"({"repetition_penalty": 1.5, "no_repeat_ngram_size": 2})";
+  const std::string compiled = folder_.file("compiled");
+  ASSERT_EQ(run_anemone("compile " + quoted(penalized) + " -o " + quoted(compiled)).code, 0);
+  const std::string arguments = "--raw 'ababab' -n 12";
+  const std::string run = "run " + quoted(compiled) + " " + arguments;
+  EXPECT_NE(run_anemone(run).out, run_anemone(run + " --greedy").out) << "the penalty matters";
+  EXPECT_EQ(run_beside_server(arguments + " --greedy", "", compiled, compiled).out,
+            run_anemone(run + " --greedy").out);
 }
 
 TEST_F(RunSocket, WhatAServerHasNotIsAnsweredHere) {
@@ -95,20 +125,41 @@ TEST_F(RunSocket, WhatAServerHasNotIsAnsweredHere) {
   Outcome outcome = run_beside_server("'What is 17 + 25?' --verbose --no-repeat-ngram 9");
   EXPECT_EQ(outcome.out, answer);
   EXPECT_NE(outcome.err.find("--no-repeat-ngram"), std::string::npos) << outcome.err;
+  outcome = run_beside_server("'What is 17 + 25?' --verbose --check-hashes");
+  EXPECT_EQ(outcome.out, answer);
+  EXPECT_NE(outcome.err.find("--check-hashes"), std::string::npos) << outcome.err;
+  std::string stops;
+  for (int i = 0; i < 17; ++i) stops += " --stop 'no such text " + std::to_string(i) + "'";
+  EXPECT_EQ(run_beside_server("'What is 17 + 25?'" + stops).out, answer);
+  // Another artifact of the same name.
+  const std::string twin =
+      folder_.file("twin/" + std::filesystem::path(model()).filename().string());
+  std::filesystem::create_directory(folder_.file("twin"));
+  ASSERT_EQ(
+      run_anemone("compile " + quoted(checkpoint()) + " --quant none -o " + quoted(twin)).code, 0);
+  outcome = run_beside_server("'What is 17 + 25?' --verbose", "", twin);
+  EXPECT_EQ(outcome.out, answer);
+  EXPECT_EQ(outcome.err.find(kSaysThatItAnswers), std::string::npos) << outcome.err;
   // Another model than the server's.
   const std::string other = folder_.file("other");
   std::filesystem::create_directory_symlink(model(), other);
   outcome = run_beside_server("'What is 17 + 25?' --verbose", "", other);
   EXPECT_EQ(outcome.out, answer);
   EXPECT_NE(outcome.err.find("has no model other"), std::string::npos) << outcome.err;
-  expect_error(run("x --socket " + quoted(std::string(200, 'x'))), 2, "[--socket]");
+  expect_error(run("x --socket " + quoted(std::string(200, 'x'))), 2, "--socket");
   std::ofstream(path()) << "no socket";
   EXPECT_EQ(run(sum).out, answer) << "refuses connections";
 }
 
 TEST_F(RunSocket, SaysWhatTheServerRefuses) {
-  expect_error(run_beside_server("x --json-schema '{\"type\": 5}'"), 2, "type");
   expect_error(run_beside_server("--prompt-ids 99999999"), 2, "99999999");
+  // The exit code is the one of a run without a server.
+  for (const char* schema : {R"({"type": 5})", R"({"not": {"type": "null"}})"}) {
+    const std::string words = std::string("x --json-schema '") + schema + "'";
+    const Outcome refused = run_beside_server(words);
+    EXPECT_EQ(refused.code, run(words).code) << refused.err;
+    EXPECT_NE(refused.code, 2) << refused.err;
+  }
 }
 
 }  // namespace

@@ -249,11 +249,11 @@ TEST(AnswerGrammar, SaysWhatItCannotFollow) {
     return grammar_of(form).status().message();
   };
   EXPECT_EQ(refused(R"({"type": "object", "properties": {"a": {"not": {}}}})", CallSyntax::kHermes),
-            "[schema #/properties/a/not] expected a schema without the keyword not, which is not "
+            "[tools#/properties/a/not] expected a schema without the keyword not, which is not "
             "supported (function f)");
   EXPECT_TRUE(refused(R"({"type": "object", "properties": {"a>": {"type": "string"}}})",
                       CallSyntax::kQwenXml)
-                  .starts_with("[schema #/properties] expected parameters named with letters"));
+                  .starts_with("[tools#/properties] expected parameters named with letters"));
   for (const char* schema :
        {R"({"type": "string", "pattern": "^a"})", R"({"type": "string", "not": {"const": "a"}})",
         R"({"enum": ["a</parameter>"]})", R"({"type": "string", "enum": ["a"], "maxLength": 3})",
@@ -264,11 +264,11 @@ TEST(AnswerGrammar, SaysWhatItCannotFollow) {
     const std::string message =
         refused((R"({"type": "object", "properties": {"a": )" + std::string(schema) + "}}").c_str(),
                 CallSyntax::kQwenXml);
-    EXPECT_TRUE(message.starts_with("[schema #/properties/a")) << schema << ": " << message;
+    EXPECT_TRUE(message.starts_with("[tools#/properties/a")) << schema << ": " << message;
     EXPECT_TRUE(message.ends_with(" (function f)")) << schema << ": " << message;
   }
   EXPECT_TRUE(refused(R"({"anyOf": [{"type": "object"}]})", CallSyntax::kPython)
-                  .starts_with("[schema #/anyOf] expected named parameters"));
+                  .starts_with("[tools#/anyOf] expected named parameters"));
 }
 
 }  // namespace

@@ -149,12 +149,14 @@ TEST(ApiErrors, FollowFromTheCode) {
 
 // Where the files of a server lie is no business of its clients.
 TEST(ApiErrors, NameNoFolderOfTheServer) {
-  EXPECT_EQ(api_error(corrupt("[/home/a/m/weight.bin] expected b, got c/d")).message,
-            "[weight.bin] expected b, got c/d");
+  EXPECT_EQ(api_error(corrupt("[/srv/m/weight.bin] expected b, got /srv/d (/srv/m)")).message,
+            "[weight.bin] expected b, got d (m)");
   EXPECT_EQ(api_error(io_error("[a/b.bin] cannot read")).message, "[b.bin] cannot read");
-  EXPECT_EQ(api_error(not_found("[/a/b] got none")).message, "[b] got none");
-  EXPECT_EQ(api_error(corrupt("[weight.bin] a [b/c] d")).message, "[weight.bin] a [b/c] d");
-  EXPECT_EQ(api_error(internal_error("a/b")).message, "a/b");
+  // What the client wrote itself.
+  EXPECT_EQ(api_error(not_found("[model] expected a model, got a/b")).message,
+            "[model] expected a model, got a/b");
+  EXPECT_EQ(api_error(corrupt("[weight.bin] a [b/c] d")).message, "[weight.bin] a [c] d");
+  EXPECT_EQ(api_error(internal_error("a/b")).message, "b");
 }
 
 TEST(ApiErrors, AreDocumentedWithTheExitCodes) {

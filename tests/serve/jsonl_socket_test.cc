@@ -167,6 +167,23 @@ TEST_F(SocketTest, TakesNoMoreConnectionsThanItMay) {
   EXPECT_EQ(json_of(one.receive())["ok"], true);
 }
 
+TEST_F(SocketTest, AClientThatHasAPartOfItsAnswerIsBusy) {
+  SocketOptions options;
+  options.max_connections = 1;
+  ASSERT_TRUE(start(options).ok());
+  gate_.close();
+  Client one(path_);
+  one.send("{\"prompt\": \"x\", \"max_new\": 3, \"stream\": true}\n");
+  gate_.permit(1);
+  EXPECT_TRUE(json_of(one.receive()).contains("delta"));
+  Client two(path_);
+  EXPECT_EQ(json_of(two.receive())["code"], "busy");
+  gate_.open();
+  Json last;
+  while (!last.contains("ok")) last = json_of(one.receive());
+  EXPECT_EQ(last["text"], "bcd");
+}
+
 TEST_F(SocketTest, WelcomesAClientAfterManyThatAreYoung) {
   SocketOptions options;
   options.max_connections = 2;

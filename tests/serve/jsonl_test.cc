@@ -10,6 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "artifact/manifest.h"
 #include "serve/jsonl/connection.h"
 #include "serve/jsonl/line_channel.h"
 #include "tests/serve/jsonl_fixture.h"
@@ -107,7 +108,37 @@ TEST_F(JsonlTest, TakesTheNameThatClientsOfHttpHave) {
   EXPECT_EQ(answer(R"({"prompt": "x", "max_new": 1, "logprobs": false})")["ok"], true);
 }
 
-// As over HTTP.
+TEST_F(JsonlTest, SendsTheTextWhileItIsMade) {
+  gate_.close();
+  std::atomic<int> sent = 0;
+  Connection connection(
+      *models_, engine_, {}, cancel_, [] {},
+      [&](const Json&) {
+        ++sent;
+        return Status();
+      });
+  std::thread client([&] {
+    EXPECT_EQ(answer(connection, R"({"prompt": "xy", "max_new": 5, "stream": true})")["ok"], true);
+  });
+  // The prompt and one token more; the third step waits.
+  gate_.permit(2);
+  EXPECT_TRUE(gate_.wait_for_waiting(1));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (sent == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_GT(sent, 0);
+  gate_.open();
+  client.join();
+}
+
+TEST_F(JsonlTest, TellsTheSeedAndTheStopString) {
+  EXPECT_EQ(answer(R"({"prompt": "x", "max_new": 2, "temperature": 1, "seed": 7})")["seed"], 7);
+  EXPECT_FALSE(answer(R"({"prompt": "x", "max_new": 2, "greedy": true})").contains("seed"));
+  const Json stopped = answer(R"({"prompt": "x", "max_new": 9, "stop": ["d"]})");
+  EXPECT_EQ(stopped["stop"], "d");
+  EXPECT_EQ(answer(R"({"prompt": "x", "model": "other"})")["code"], "not_found");
+}
+
+// The same rule as over HTTP.
 TEST_F(JsonlTest, OfSeveralModelsARequestNamesOne) {
   std::map<std::string, LoadedModel> models;
   for (const char* name : {"a", "b"}) models[name].model = model_->model();
@@ -122,13 +153,16 @@ TEST_F(JsonlTest, OfSeveralModelsARequestNamesOne) {
 }
 
 TEST_F(JsonlTest, DescribesAModel) {
+  const auto digest = artifact::manifest_digest(model_->model()->path());
+  ASSERT_TRUE(digest.ok()) << digest.status().message();
   const Json out = answer(R"({"describe": "tiny"})");
   EXPECT_EQ(out, Json({{"ok", true},
                        {"model", "tiny"},
                        {"context", testing::kTestContext},
                        {"has_tokenizer", true},
                        {"has_chat_template", true},
-                       {"labels_tokens", false}}));
+                       {"labels_tokens", false},
+                       {"manifest_sha256", *digest}}));
   EXPECT_EQ(answer(R"({"describe": ""})")["model"], "tiny") << "the only one";
   EXPECT_EQ(answer(R"({"describe": "other"})")["ok"], false);
 }
@@ -184,6 +218,7 @@ TEST_F(JsonlTest, SaysWhatIsWrongWithALine) {
                            R"({"prompt": "x", "stop_repeat_ngram": -1})",
                            R"({"prompt": "x", "reset": 1})",
                            R"({"prompt": "x", "stream": 1})",
+                           R"({"prompt": "x", "greedy": 1})",
                            R"({"prompt": "x", "logprobs": 2})",
                            R"({"prompt": "x", "logprobs": true})",
                            R"({"prompt": "x", "top_logprobs": 1})",
@@ -194,7 +229,8 @@ TEST_F(JsonlTest, SaysWhatIsWrongWithALine) {
                            "{\"prompt\": \"\xff\"}"}) {
     const Json out = answer(line);
     EXPECT_EQ(out["ok"], false) << line;
-    EXPECT_TRUE(out["error"].is_string() && out.size() == 2) << line;
+    EXPECT_TRUE(out["error"].is_string() && out.size() == 3) << line;
+    EXPECT_NE(out["code"], "internal") << line;
   }
   EXPECT_EQ(answer(fmt::format(R"({{"prompt": "{}"}})", std::string(500, 'x')))["ok"], false);
 }
@@ -225,7 +261,7 @@ TEST_F(JsonlTest, EndsWhenItIsTold) {
   const auto look = [&] {
     if (cancel_.exchange(true)) gate_.permit(1);
   };
-  Connection connection(*models_, engine_, {}, cancel_, look, nullptr);
+  Connection connection(*models_, engine_, {}, cancel_, look, [](const Json&) { return Status(); });
   const Json out = answer(connection, R"({"prompt": "x", "max_new": 300})");
   EXPECT_EQ(out["ok"], false);
   EXPECT_LT(model_->runs(), 5);

@@ -115,7 +115,7 @@ TEST_F(LoadingModels, AreAskedForTheirSettingsByName) {
   EXPECT_EQ(props["model_alias"], "b");
   EXPECT_EQ(props["default_generation_settings"]["n_ctx"], testing::kTestContext);
   EXPECT_EQ(json_of(get("/slots?model=%62").body)[0]["n_ctx"], testing::kTestContext);
-  // Of a model that is not loaded less is known, and asking loads none.
+  // Less is known about a model that is not loaded, and asking about it does not load it.
   const Json other = json_of(get("/props?model=a").body);
   EXPECT_EQ(other["model_alias"], "a");
   EXPECT_FALSE(other["default_generation_settings"].contains("n_ctx"));
@@ -123,9 +123,12 @@ TEST_F(LoadingModels, AreAskedForTheirSettingsByName) {
   EXPECT_EQ(state("a"), "unloaded");
   EXPECT_FALSE(json_of(get("/v1/models/a").body).contains("max_model_len"));
   EXPECT_EQ(json_of(get("/v1/models/b").body)["max_model_len"], testing::kTestContext);
+  // Without a name they tell what is the server's.
+  const Json server = json_of(get("/props").body);
+  EXPECT_GT(server["total_slots"], 0);
+  EXPECT_FALSE(server.contains("model_alias") || server.contains("chat_template")) << server;
+  EXPECT_EQ(json_of(get("/slots").body)[0]["n_ctx"], 0);
   for (const char* path : {"/props", "/slots"}) {
-    expect_api_error(get(path), 400, "model");
-    expect_api_error(get(path + std::string("?model=")), 400, "model");
     expect_api_error(get(path + std::string("?model=%zz")), 400, "model");
     expect_api_error(get(path + std::string("?model=c")), 404, "model", "model_not_found");
   }

@@ -186,7 +186,7 @@ TEST_F(PoolOfThree, TheFilesOfLoadedModelsHaveABoundTogether) {
     EXPECT_TRUE(wait_for_state(*pool, 0, ModelState::kUnloaded)) << is_known;
     EXPECT_EQ(pool->list()[1].state, ModelState::kLoaded);
     EXPECT_EQ(pool->list()[2].state, ModelState::kLoaded);
-    // Now it knows, so that one makes room before the other comes.
+    // Now the size is known, so one model is unloaded before the other is loaded.
     Asker again(*pool, 0);
     ASSERT_EQ(again.end(), Code::kOk);
     EXPECT_EQ(provider_->live(), 2);

@@ -298,7 +298,7 @@ TEST_F(ToolCallsTest, AreRefusedWithASchemaThatCannotBeFollowed) {
   asked_["max_tokens"] = 1;
   post(asked_);
   asked_["tool_choice"] = "required";
-  expect_refused(asked_, "tools", "unsupported_value");
+  expect_refused(asked_, "tools#/not", "unsupported_value");
   Json many = Json::array();
   for (int i = 0; i < 129; ++i) many.push_back({{"function", {{"name", fmt::format("f{}", i)}}}});
   expect_refused({{"messages", kHi}, {"tools", many}}, "tools");

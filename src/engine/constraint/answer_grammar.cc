@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/constraint/answer_grammar.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -25,6 +26,15 @@ using text::CallSyntax;
 // How many blanks may stand beside a marker of the reasoning: a grammar without a bound would let a
 // model write blanks without end.
 constexpr std::uint64_t kMostBlanks = 2;
+
+// An error about a schema, "[schema #/a] ...", under the name that whoever sent the schema knows it
+// by: "[response_format#/a] ...".
+Status schema_error(const Status& status, std::string_view subject) {
+  constexpr std::string_view kSchema = "[schema ";
+  const std::string_view message = status.message();
+  if (subject.empty() || !message.starts_with(kSchema)) return status;
+  return Status(status.code(), fmt::format("[{}{}", subject, message.substr(kSchema.size())));
+}
 
 NodeId blanks(GrammarBuilder& builder) {
   return builder.repeat(builder.literals({" ", "\n"}), 0, kMostBlanks);
@@ -63,10 +73,10 @@ Result<NodeId> body(GrammarBuilder& builder, const AnswerForm& form) {
   const bool has_calls = form.calls != AnswerForm::Calls::kNone && has_grammar;
   std::vector<NodeId> ways;
   if (has_calls) {
-    ANEMONE_ASSIGN_OR_RETURN(const NodeId calls,
-                             calls_of(builder, syntax, *form.tools, form.is_parallel));
-    ways.push_back(calls);
-    if (is_required) return calls;
+    const auto calls = calls_of(builder, syntax, *form.tools, form.is_parallel);
+    if (!calls.ok()) return schema_error(calls.status(), "tools");
+    ways.push_back(*calls);
+    if (is_required) return *calls;
   }
   if (form.format) {
     ANEMONE_ASSIGN_OR_RETURN(const NodeId texts, content(builder, form));
@@ -86,8 +96,11 @@ Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const ResponseFormat&
     case ResponseFormat::Kind::kJsonObject:
       return grammar::grammar_of_json_object();
     case ResponseFormat::Kind::kJsonSchema: {
-      ANEMONE_ASSIGN_OR_RETURN(const Json schema, parse_json(format.source, "schema"));
-      return grammar::grammar_from_json_schema(schema, {.closes_objects = true});
+      const std::string_view subject = format.subject.empty() ? "schema" : format.subject;
+      ANEMONE_ASSIGN_OR_RETURN(const Json schema, parse_json(format.source, subject));
+      auto made = grammar::grammar_from_json_schema(schema, {.closes_objects = true});
+      if (!made.ok()) return schema_error(made.status(), format.subject);
+      return made;
     }
     case ResponseFormat::Kind::kRegex:
       return grammar::grammar_from_regex(format.source);

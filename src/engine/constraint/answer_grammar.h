@@ -12,7 +12,9 @@
 
 namespace anemone::engine {
 
-// The texts of a format. The subject of an error is the kind of the format.
+// The texts of a format. The subject of an error is the kind of the format; of an error in a
+// schema, the format's `subject` and the place in the schema: "[response_format#/properties/a]
+// ...".
 Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const ResponseFormat& format);
 
 // Whole answers: reasoning where the model gives some, then content of the format, calls, or either
@@ -20,7 +22,7 @@ Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const ResponseFormat&
 // only allowed is free, too, unless there is a format.
 //
 // kUnsupported where calls are demanded in a syntax without a grammar; else the errors of the
-// schemas, "[schema #/properties/a] expected ... (function f)".
+// schemas, "[tools#/properties/a] expected ... (function f)".
 Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const AnswerForm& form);
 
 }  // namespace anemone::engine

@@ -20,6 +20,9 @@ struct ResponseFormat {
   Kind kind = Kind::kJsonObject;
   std::string source = {};
   std::vector<std::string> choices = {};
+  // What errors call a schema: the field or flag that it came with. Empty: "schema". The text does
+  // not depend on it.
+  std::string subject = {};
 };
 
 }  // namespace anemone::engine

@@ -147,7 +147,7 @@ class Engine {
 // ends it.
 Result<GenerateResult> generate(Engine& engine, const std::shared_ptr<const Model>& model,
                                 std::vector<std::int32_t> prompt, GenerateOptions options);
-// What classify() and embed() are given besides.
+// The further arguments of classify() and embed().
 struct BlockingOptions {
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
   const std::atomic<bool>* cancel = nullptr;  // may be null

@@ -86,7 +86,9 @@ std::unique_ptr<DenseMask> MaskPool::take(const HostInput& input, std::int64_t t
 
 void MaskPool::give(std::unique_ptr<DenseMask> mask) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(idle_, [&](const auto& other) { return other->tokens() != mask->tokens(); });
+  std::erase_if(idle_, [&](const auto& other) {
+    return other->tokens() != mask->tokens() || other->is_outgrown_by(*mask);
+  });
   idle_.push_back(std::move(mask));
 }
 

@@ -28,6 +28,10 @@ class DenseMask {
     return input_ == input && tokens_ == tokens && context_ == context;
   }
   std::int64_t tokens() const { return tokens_; }
+  // Whether the other one is of the same input, for a larger context.
+  bool is_outgrown_by(const DenseMask& other) const {
+    return input_ == other.input_ && context_ < other.context_;
+  }
 
  private:
   // What a row shows: a run of columns, and for a mask of past and step a second one, of the step.
@@ -56,7 +60,8 @@ class MaskPool {
   // One that was given back, or a new one, with what it was last set to.
   std::unique_ptr<DenseMask> take(const HostInput& input, std::int64_t tokens,
                                   std::int64_t context);
-  // It is kept for the next step; those for another number of tokens are not.
+  // It is kept for the next step. Those for another number of tokens are not, nor are those of the
+  // same input for a smaller context: caches that grow have left it behind.
   void give(std::unique_ptr<DenseMask> mask);
 
  private:

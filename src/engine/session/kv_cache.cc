@@ -48,7 +48,7 @@ Shape with_positions(const CacheLayout& layout, std::int64_t positions) {
   return out;
 }
 
-// An empty one. kOutOfMemory.
+// A cache tensor of zeros. kOutOfMemory.
 Result<Tensor> make_tensor(const CacheLayout& layout, const Shape& shape) {
   try {
     return Tensor(layout.dtype, shape);
@@ -96,7 +96,7 @@ Status KvCache::reserve(std::int64_t positions) {
   if (!is_growing_ || positions <= room_) return {};
   const auto least = static_cast<std::uint64_t>(std::max(positions, kLeastRoom));
   const auto room = static_cast<std::int64_t>(std::bit_ceil(least));
-  // All of them are made before one changes.
+  // All new tensors are made before an old one is replaced, so that an error changes nothing.
   std::vector<Tensor> grown;
   for (const Held& held : packages_)
     for (const CacheLayout& layout : held.layouts) {
@@ -173,7 +173,7 @@ Status KvCache::copy_prefix(KvCache& from, std::int64_t positions) {
     return unsupported("[cache] expected all {} tokens, which recurrent states stand for, got {}",
                        from.length_, positions);
   ANEMONE_CHECK(packages_.size() == from.packages_.size());
-  length_ = 0;  // nothing of it is to be kept
+  length_ = 0;  // so that reserve() copies nothing
   ANEMONE_RETURN_IF_ERROR(reserve(positions));
   length_ = positions;
   for (std::size_t p = 0; p < packages_.size(); ++p)

@@ -35,7 +35,7 @@ struct CacheLayout {
   Kind kind = Kind::kState;
   bool is_recurrent = false;  // it stands for all tokens so far; kState or kReplace
   std::int64_t window = 0;    // kAppend, kGrow: exec::CacheBinding::window
-  std::int64_t most = 0;      // kGrow: positions that a function takes, at most
+  std::int64_t most = 0;      // kGrow: the most positions that a function takes
 };
 
 class KvCache {
@@ -45,10 +45,10 @@ class KvCache {
     std::vector<CacheLayout> caches;
   };
 
-  // Growing caches have room for a power of two of positions, this one at least, or for the whole
-  // context. A step takes all of them, so what prepares for each shape that it meets, as Core ML
-  // and the CPU engine do, meets few; and the positions lie as a run takes them, with no gap
-  // between the heads.
+  // The room of growing caches is a power of two of positions, at least this and at most the
+  // context. A step takes the whole room as its past, so Core ML, which prepares for every new
+  // shape, meets few shapes. The cache has exactly the shape that a run takes, so nothing is copied
+  // for it.
   static constexpr std::int64_t kLeastRoom = 16;
 
   KvCache() = default;  // of no packages, to be assigned to

@@ -15,24 +15,29 @@ bool is_supported(DType dtype) {
          dtype == DType::kInt8 || dtype == DType::kInt32;
 }
 
+// The shape of a feature, with kDynamic where it takes more than one length.
+Shape open_shape(const FeatureInfo& info) {
+  Shape out = info.shape;
+  for (std::size_t i = 0; i < std::min(out.size(), info.size_ranges.size()); ++i)
+    if (info.size_ranges[i].lower != info.size_ranges[i].upper) out[i] = kDynamic;
+  for (const Shape& allowed : info.allowed_shapes)
+    for (std::size_t i = 0; i < std::min(out.size(), allowed.size()); ++i)
+      if (allowed[i] != info.shape[i]) out[i] = kDynamic;
+  return out;
+}
+
 Result<Feature> feature_of(const FeatureInfo& info) {
   if (!is_supported(info.dtype))
     return unsupported("[{}] expected fp16, fp32, fp64, int8 or int32, got {}", info.name,
                        dtype_name(info.dtype));
-  Feature out{.name = info.name,
-              .dtype = info.dtype,
-              .shape = info.shape,
-              .size_ranges = info.size_ranges,
-              .allowed_shapes = info.allowed_shapes,
-              .is_optional = false,
-              .default_value = {},
-              .default_shape = {}};
-  for (std::size_t i = 0; i < std::min(out.shape.size(), info.size_ranges.size()); ++i)
-    if (info.size_ranges[i].lower != info.size_ranges[i].upper) out.shape[i] = kDynamic;
-  for (const Shape& allowed : info.allowed_shapes)
-    for (std::size_t i = 0; i < std::min(out.shape.size(), allowed.size()); ++i)
-      if (allowed[i] != info.shape[i]) out.shape[i] = kDynamic;
-  return out;
+  return Feature{.name = info.name,
+                 .dtype = info.dtype,
+                 .shape = open_shape(info),
+                 .size_ranges = info.size_ranges,
+                 .allowed_shapes = info.allowed_shapes,
+                 .is_optional = false,
+                 .default_value = {},
+                 .default_shape = {}};
 }
 
 Status add_features(const std::vector<FeatureInfo>& infos, std::vector<Feature>& out) {
@@ -52,15 +57,6 @@ Array past_of(const CacheBinding& binding, const Shape& taken) {
   out.shape = taken;
   out.data += offset;
   out.bytes -= offset;
-  return out;
-}
-
-// The shape of that; the positions are those of the binding where the feature leaves them open.
-Shape taken_of(const FeatureInfo& feature, const CacheBinding& binding) {
-  Shape out = feature.shape;
-  const bool is_open = feature.size_ranges.size() == 4 &&
-                       feature.size_ranges[2].lower != feature.size_ranges[2].upper;
-  if (is_open) out[2] = binding.past;
   return out;
 }
 
@@ -119,9 +115,10 @@ Result<BindingPlan> plan_bindings(const ModelInfo& info, const BatchItem& item) 
     if (const NamedView* tensor = tensors.find(feature.name))
       out.inputs.push_back(plan_input(feature, array_of(tensor->tensor)));
     else if (const CacheBinding* binding = binding_of(feature.name, &CacheBinding::input))
-      out.inputs.push_back(plan_input(feature, binding->kind == CacheBinding::Kind::kAppend
-                                                   ? past_of(*binding, taken_of(feature, *binding))
-                                                   : array_of(binding->cache->view())));
+      out.inputs.push_back(
+          plan_input(feature, binding->kind == CacheBinding::Kind::kAppend
+                                  ? past_of(*binding, taken_shape(open_shape(feature), *binding))
+                                  : array_of(binding->cache->view())));
   }
   for (const FeatureInfo& feature : info.outputs)
     out.outputs.push_back(plan_output(feature, binding_of(feature.name, &CacheBinding::output)));

@@ -30,13 +30,13 @@ bool has_fact_about_past(const StepFacts* facts) {
          });
 }
 
-// What a function takes of a cache. On one that facts say everything about it works in place,
-// however long that is now: one plan serves all lengths, and has the greatest.
+// The shape that a plan is made for. If step facts describe the mask over the past, the function
+// works on the cache in place, and one plan, made for the greatest length, serves all lengths.
 Shape shape_of(const Feature& feature, const CacheBinding& binding, bool is_in_place) {
   if (is_static(feature.shape)) return feature.shape;
   if (binding.kind == CacheBinding::Kind::kReplace) return binding.cache->shape();
   const Shape greatest = greatest_shape(feature);
-  return is_in_place && is_static(greatest) ? greatest : taken_shape(feature, binding);
+  return is_in_place && is_static(greatest) ? greatest : taken_shape(feature.shape, binding);
 }
 
 // `appended`: the inputs that are caches to which the function can append in place, as indices.

@@ -79,8 +79,8 @@ Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::stri
       ANEMONE_RETURN_IF_ERROR(work_.spend(at->size() * 10));  // names are compared one by one
     at = json_step(*at, step);
     if (at == nullptr)
-      return not_found("[{}] expected the place {}, which the schema does not have", subject,
-                       shortened(text, 200));
+      return parse_error("[{}] expected the place {}, which the schema does not have", subject,
+                         shortened(text, 200));
   }
   return at;
 }

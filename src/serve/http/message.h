@@ -35,7 +35,7 @@ struct HttpRequest {
   const std::string* header(std::string_view name) const;
   // The target without the query.
   std::string_view path() const;
-  // What stands behind the first ? of the target; empty where there is none.
+  // The text after the first "?" of the target, as it was sent; empty if there is none.
   std::string_view query() const;
 };
 
@@ -43,8 +43,8 @@ struct HttpResponse {
   int status = 200;
   HeaderList headers;  // all but the length and the connection, which the connection adds
   std::string body;
-  // Of an error, for the log: its code, or its kind where it has none, and the field of the request
-  // that is wrong, if it is one.
+  // For the log of an error: its code (its kind, if it has none) and the wrong field of the
+  // request.
   std::string error_code = {};
   std::string error_param = {};
 };

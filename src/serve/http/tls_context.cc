@@ -127,7 +127,7 @@ std::string TlsContext::warning() const {
   if (certificate == nullptr) return "";
   const ASN1_TIME* const end = X509_get0_notAfter(certificate);
   int days = 0, seconds = 0;
-  // From now to the end; both numbers have its sign.
+  // The time from now until the certificate ends; days and seconds have the same sign.
   if (ASN1_TIME_diff(&days, &seconds, nullptr, end) != 1 || days >= kSoonDays) return "";
   const BioPointer text(BIO_new(BIO_s_mem()));
   if (text == nullptr || ASN1_TIME_print(text.get(), end) != 1) return "";

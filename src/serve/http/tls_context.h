@@ -26,8 +26,8 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   ssl_ctx_st* get() const { return context_; }
-  // What an operator should know of the certificate's end: that it has passed, or comes within two
-  // weeks ("the certificate ends on Feb  1 12:00:00 2026 GMT"). Else empty.
+  // A warning if the certificate has expired or expires within two weeks ("the certificate ends on
+  // Feb  1 12:00:00 2026 GMT"); else empty.
   std::string warning() const;
 
  private:

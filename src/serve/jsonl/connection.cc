@@ -69,7 +69,7 @@ Json ready_line(const ModelPool& models, std::string_view socket_path) {
 }
 
 Json error_answer(const Status& status) {
-  return {{"ok", false}, {"error", status.message()}};
+  return {{"ok", false}, {"error", status.message()}, {"code", code_name(status.code())}};
 }
 
 Json Connection::answer(std::string_view line) {
@@ -151,12 +151,14 @@ Result<Json> Connection::describe(std::string_view name) {
   ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, models_.find(name));
   ANEMONE_ASSIGN_OR_RETURN(const ModelLease served, lease(index));
   const engine::Model& model = *served->model;
+  ANEMONE_ASSIGN_OR_RETURN(const std::string digest, artifact::manifest_digest(model.path()));
   return Json{{"ok", true},
               {"model", served->names.front()},
               {"context", model.context()},
               {"has_tokenizer", model.tokenizer() != nullptr},
               {"has_chat_template", model.has_chat_template()},
-              {"labels_tokens", model.manifest().classifies()}};
+              {"labels_tokens", model.manifest().classifies()},
+              {"manifest_sha256", digest}};
 }
 
 Result<Json> Connection::run(std::string_view line) {
@@ -172,6 +174,7 @@ Result<Json> Connection::run(std::string_view line) {
   ANEMONE_RETURN_IF_ERROR(budget.check());
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions options,
                            engine::resolve_request(request, defaults_, model, kDefaultNew));
+  const engine::SamplingOptions sampling = options.sampling;
   std::vector<std::int32_t>& text = texts_[index];
   if (request.has_reset) text.clear();
   std::vector<std::int32_t> prompt = text;
@@ -183,7 +186,10 @@ Result<Json> Connection::run(std::string_view line) {
   text = std::move(prompt);
   if (!result.ids.empty()) text.insert(text.end(), result.ids.begin(), result.ids.end() - 1);
   Json out = answer_of(request, result, text.size());
-  if (!request.is_token_form) out["model"] = served->names.front();
+  if (request.is_token_form) return out;
+  out["model"] = served->names.front();
+  if (!sampling.is_greedy()) out["seed"] = sampling.seed;
+  if (!result.stop.empty()) out["stop"] = result.stop;
   return out;
 }
 

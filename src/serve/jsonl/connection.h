@@ -2,22 +2,24 @@
 // The protocol "anemone-jsonl-v1": one JSON request per line, one JSON answer per line.
 //
 //   {"prompt_ids": [...]} or {"prompt": "..."} or {"messages": [...]}, and
-//   "max_new" (or "max_tokens"), "temperature", "top_k", "top_p", "min_p", "rep_penalty", "seed",
-//   "stop", "stop_repeat_ngram", "ignore_eos", "model" (needed where there are several), "profile"
-//   (taken, without effect), and
+//   "max_new" (or "max_tokens"), "greedy", "temperature", "top_k", "top_p", "min_p", "rep_penalty",
+//   "seed", "stop", "stop_repeat_ngram", "ignore_eos", "model" (needed where there are several),
+//   "profile" (taken, without effect), and
 //   "reset": false adds the prompt to the text so far instead of starting anew;
 //   "stream": true has lines {"delta": "..."} with the text as it comes before the answer
 //   -> {"ok": true, "generated_ids", "text", "finish_reason", "timing": {"prompt_tokens",
 //       "prefill_tokens" (of them those that were not cached), "prefill_s", "decode_tokens",
-//       "decode_s", "decode_tok_s"}, "cache_seq_len", "model"}
-//   -> {"ok": false, "error"}
+//       "decode_s", "decode_tok_s"}, "cache_seq_len", "model", "seed" of a sampled text, "stop"
+//       that ended it}
+//   -> {"ok": false, "error", "code": as code_name() has it}
 //
 //   The form of dev-erik/ANE's server, for its clients; errors are answered as above:
 //   {"tokens": [...], "max_tokens"}
 //   -> {"output", "prefill_tps", "decode_tps", "prompt_tokens", "gen_tokens"}
 //
 //   {"describe": "name of a model"}
-//   -> {"ok": true, "model", "context", "has_tokenizer", "has_chat_template", "labels_tokens"}
+//   -> {"ok": true, "model", "context", "has_tokenizer", "has_chat_template", "labels_tokens",
+//       "manifest_sha256": of its manifest.json}
 #pragma once
 
 #include <anemone/status.h>
@@ -79,7 +81,7 @@ class Connection {
   // Loads the model, if it is not loaded.
   Result<ModelLease> lease(std::size_t model);
   Result<Json> describe(std::string_view name);
-  // Has the engine make a text, sends it as it comes if that is wanted, and waits for its end.
+  // Has the engine generate a text, streams it if the request asks for that, and waits for the end.
   Result<engine::GenerateResult> generate(const std::shared_ptr<const engine::Model>& model,
                                           std::vector<std::int32_t> prompt,
                                           engine::GenerateOptions options, bool is_streamed);

@@ -87,12 +87,12 @@ Result<LineChannel::Outcome> LineChannel::next_line(std::string& line) {
   }
 }
 
-Status LineChannel::write_line(std::string_view line) {
+Status LineChannel::write_line(std::string_view line, bool is_last) {
   std::string text(line);
   text += '\n';
   for (std::size_t done = 0; done < text.size();) {
     // A client that has its answer waits, also before this thread comes to read again.
-    waiting_since_ = Clock::now().time_since_epoch().count();
+    if (is_last) waiting_since_ = Clock::now().time_since_epoch().count();
     const ssize_t count = ::write(out_, text.data() + done, text.size() - done);
     if (count < static_cast<ssize_t>(text.size() - done)) waiting_since_ = 0;
     if (count >= 0) {
@@ -129,7 +129,8 @@ Status answer_channel(LineChannel& channel, ModelPool& models, engine::Engine& e
       [&] {
         if (channel.is_stopped() || channel.is_peer_gone()) cancel = true;
       },
-      [&](const Json& part) { return channel.write_line(dump_json(part)); }, options.budget);
+      [&](const Json& part) { return channel.write_line(dump_json(part), /*is_last=*/false); },
+      options.budget);
   std::string line;
   while (true) {
     ANEMONE_ASSIGN_OR_RETURN(const LineChannel::Outcome outcome, channel.read_line(line));

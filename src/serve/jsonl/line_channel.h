@@ -36,9 +36,10 @@ class LineChannel {
   // The next line without its end; the last one need not have one. A line that is too long is
   // skipped. kIo when reading fails.
   Result<Outcome> read_line(std::string& line);
-  // Adds the end of the line. kIo when nobody reads any more; kCancelled when `stop` is readable
+  // Adds the end of the line. `is_last`: the request is answered with it, so the channel waits for
+  // the next one. kIo when nobody reads any more; kCancelled when `stop` is readable
   // and a descriptor that does not block takes nothing, or nothing for too long.
-  Status write_line(std::string_view line);
+  Status write_line(std::string_view line, bool is_last = true);
 
   // Whether `stop` is readable, and whether the other side has closed both directions.
   bool is_stopped() const;
@@ -51,7 +52,7 @@ class LineChannel {
 
  private:
   Result<Outcome> next_line(std::string& line);
-  // What is read, for errors.
+  // The name of the input, for errors.
   std::string_view subject() const { return in_ == 0 ? "stdin" : "connection"; }
   // Milliseconds for poll(): until the timeout, -1 for none.
   int time_left() const;

@@ -14,7 +14,6 @@ namespace anemone::serve::jsonl {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMaxStops = 16;
 
 void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
   const bool has_ids = fields.member("prompt_ids") != nullptr;
@@ -38,7 +37,7 @@ void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
   }
 }
 
-// An answer of this protocol has no place for them.
+// Answers of this protocol have no field for log-probabilities.
 void refuse_logprobs(JsonFields& fields) {
   for (const char* name : {"logprobs", "top_logprobs"})
     if (const Json* value = fields.member(name); value != nullptr && *value != false && *value != 0)
@@ -55,10 +54,11 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   Request out;
   read_prompt(fields, out, budget);
   out.model = fields.string("model").value_or("");
-  // OpenAI's name, which clients of HTTP have, and that of this protocol.
+  // Two names: OpenAI's, which HTTP clients know, and this protocol's.
   out.max_tokens = fields.integer("max_tokens", 0, kMost);
   if (const auto count = fields.integer("max_new", 0, kMost)) out.max_tokens = count;
   refuse_logprobs(fields);
+  out.sampling.is_greedy = fields.boolean("greedy").value_or(false);
   out.sampling.temperature = fields.number("temperature", 0, 100);
   out.sampling.top_k = fields.integer("top_k", 0, kMost);
   out.sampling.top_p = fields.number("top_p", 0, 1);

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +19,8 @@
 #include "engine/generation/text_request.h"
 
 namespace anemone::serve::jsonl {
+
+inline constexpr std::size_t kMaxStops = 16;  // stop strings of a request
 
 // One line, decoded. Pure: no model is needed.
 struct Request : engine::TextRequest {
@@ -35,7 +38,7 @@ struct Request : engine::TextRequest {
     ~Messages() { release_json(messages); }
     Json messages;
   };
-  // Asks what a model is, and for no text.
+  // The request asks for the description of a model, not for a text.
   struct Describe {
     std::string model;
   };

@@ -40,17 +40,17 @@ HeaderList ApiHandler::common_headers(const HttpRequest* request) {
 }
 
 HttpResponse ApiHandler::refuse(int status, std::string_view reason) {
-  HeaderList headers = common_headers(nullptr);
+  const HeaderList headers = common_headers(nullptr);
+  HttpResponse answer = error_response(http_error(status, reason), headers);
   if (log_.is_on()) {
     // What was sent may be no request.
     LogEntry entry;
     entry.method = entry.path = "-";
     entry.id = headers.front().second;
-    entry.status = status;
-    entry.error_code = http_error(status, reason).code;
+    entry.set_answer(answer);
     log_.write(entry);
   }
-  return error_response(http_error(status, reason), std::move(headers));
+  return answer;
 }
 
 std::optional<ApiError> ApiHandler::check_body(const HttpRequest& request) const {
@@ -110,9 +110,7 @@ std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head) {
   const bool is_polled = match.route != nullptr && match.route->is_polled;
   if (answer && log_.is_on() && !(is_polled && answer->status == 200)) {
     LogEntry entry = entry_of(head, headers);
-    entry.status = answer->status;
-    entry.error_code = answer->error_code;
-    entry.error_param = answer->error_param;
+    entry.set_answer(*answer);
     log_.write(entry);
   }
   return answer;

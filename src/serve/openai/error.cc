@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
+#include "serve/without_folders.h"
 
 namespace anemone::serve::openai {
 namespace {
@@ -22,16 +23,6 @@ std::string param_of(std::string_view message) {
   if (end == message.npos) return {};
   const std::string_view subject = message.substr(1, end - 1);
   return subject == "request" || subject == "body" ? std::string() : std::string(subject);
-}
-
-// "[weight.bin] expected ..." of "[/home/a/model/weight.bin] expected ...": where the files of a
-// server lie is no business of its clients.
-std::string without_folders(std::string_view message) {
-  const std::size_t end = message.find("] ");
-  if (!message.starts_with('[') || end == message.npos) return std::string(message);
-  const std::size_t slash = message.substr(0, end).rfind('/');
-  if (slash == message.npos) return std::string(message);
-  return "[" + std::string(message.substr(slash + 1));
 }
 
 Json text_or_null(const std::string& text) {
@@ -61,7 +52,6 @@ ApiError api_error(const Status& status) {
       error.code = "unsupported_value";
       return error;
     case Code::kNotFound:
-      error.message = without_folders(error.message);
       error.status = 404;
       error.param = "model";
       error.code = "model_not_found";

@@ -108,7 +108,7 @@ Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
                            kMaxStopBytes, stop.size()));
   }
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
-  out.format = read_response_format(fields, &out.format_field);
+  out.format = read_response_format(fields);
   if (const auto name = fields.string("truncation")) {
     const auto truncation = engine::parse_truncation(*name);
     if (truncation.ok())

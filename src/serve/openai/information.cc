@@ -21,7 +21,7 @@ Json listed_model(const std::string& name, const ModelInfo& model, std::int64_t 
   Json out = model_json(name, created);
   out["status"] = {{"value", model_state_name(model.state)}};
   if (!model.error.empty()) out["status"]["error"] = model.error;
-  // By vLLM's name and by llama.cpp's.
+  // The field has two names: vLLM's and llama.cpp's.
   if (model.context > 0) {
     out["max_model_len"] = model.context;
     out["meta"] = {{"n_ctx", model.context}};
@@ -39,7 +39,9 @@ Result<std::string> queried_model(std::string_view query) {
     std::string value(field.substr(kName.size()));
     std::ranges::replace(value, '+', ' ');
     auto name = percent_decode(value);
-    if (!name) return invalid_argument("[model] expected % and two hex digits");
+    if (!name)
+      return invalid_argument(
+          "[model] expected two hex digits after each % of the query, got another");
     return *std::move(name);
   }
   return std::string();

@@ -40,7 +40,6 @@ inline constexpr std::size_t kMaxStopBytes = 1024;  // of each: they are looked 
 struct Generation : engine::TextRequest {
   std::string model;         // empty: the only one
   std::int64_t choices = 1;  // "n"
-  std::string format_field;  // that `format` is from: "response_format.json_schema.schema"
   bool is_stream = false;
   bool has_stream_usage = false;
   engine::Truncation truncation = engine::Truncation::kError;

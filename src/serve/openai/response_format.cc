@@ -34,7 +34,7 @@ constexpr std::array kStructured = {
     Field{"grammar", Kind::kGrammar}, Field{"json_object", Kind::kJsonObject}};
 
 Result<ResponseFormat> schema_of(const Json& schema, std::string_view name) {
-  ResponseFormat out = {.kind = Kind::kJsonSchema};
+  ResponseFormat out = {.kind = Kind::kJsonSchema, .subject = std::string(name)};
   if (schema.is_object() || schema.is_boolean())
     out.source = dump_json(schema);
   else if (schema.is_string())  // vLLM takes the text of a schema, too
@@ -111,7 +111,7 @@ Result<std::optional<ResponseFormat>> openai_format(const Json& format) {
 
 }  // namespace
 
-std::optional<ResponseFormat> read_response_format(JsonFields& fields, std::string* field) {
+std::optional<ResponseFormat> read_response_format(JsonFields& fields) {
   std::optional<ResponseFormat> out;
   std::string first;
   const auto take = [&](std::string_view name, Result<ResponseFormat> format) {
@@ -127,10 +127,7 @@ std::optional<ResponseFormat> read_response_format(JsonFields& fields, std::stri
     if (!read.ok())
       fields.fail(read.status());
     else if (read->has_value())
-      take(json_member(*format, "json_schema") != nullptr ? "response_format.json_schema.schema"
-           : json_member(*format, "schema") != nullptr    ? "response_format.schema"
-                                                          : "response_format",
-           **std::move(read));
+      take("response_format", **std::move(read));
   }
   if (const Json* outputs = fields.member("structured_outputs")) {
     if (!outputs->is_object())
@@ -146,7 +143,6 @@ std::optional<ResponseFormat> read_response_format(JsonFields& fields, std::stri
   for (const Field& known : kFields)
     if (const Json* value = fields.member(known.name))
       take(known.name, value_of(known, known.name, *value));
-  if (field != nullptr) *field = std::move(first);
   return out;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "engine/constraint/response_format.h"
 #include "serve/json_fields.h"
@@ -12,9 +11,7 @@ namespace anemone::serve::openai {
 // What a request says about the form of its answer; nullopt: any text. The fields are OpenAI's
 // `response_format`, vLLM's `structured_outputs` (and its older guided_json, guided_regex,
 // guided_choice, guided_grammar) and llama.cpp's `json_schema` and `grammar`; at most one of them.
-// What is wrong with them is kept in `fields`; a schema is looked at later (Constraints). Where
-// `field` is given, it gets the name of the field that has the form: "structured_outputs.json".
-std::optional<engine::ResponseFormat> read_response_format(JsonFields& fields,
-                                                           std::string* field = nullptr);
+// What is wrong with them is kept in `fields`; a schema is looked at later (Constraints).
+std::optional<engine::ResponseFormat> read_response_format(JsonFields& fields);
 
 }  // namespace anemone::serve::openai

@@ -16,7 +16,7 @@ namespace anemone::serve::openai {
 // What a GET is answered from, beside the backend.
 struct GetCall {
   std::string_view parameter;  // what stands for the {name} of the path, as it was sent
-  std::string_view query;      // what stands behind the ? of the target, as it was sent
+  std::string_view query;      // the text after the first "?" of the target, as it was sent
   std::int64_t created = 0;    // when the server was started, in seconds since 1970
   HeaderList headers;          // that the answer is to have
 };
@@ -41,7 +41,7 @@ struct Route {
   std::string_view summary;      // one line for openapi.json
   // The members of the body that have to be there, as {"name": schema, ...} in JSON; of a POST.
   std::string_view required = {};
-  bool takes_model = false;  // a GET that ?model= asks of one of several models
+  bool takes_model = false;  // a GET whose ?model= picks one of several models
 };
 
 std::span<const Route> routes();
