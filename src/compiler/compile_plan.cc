@@ -271,10 +271,12 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   std::function<bool(std::int64_t)> is_slow;
   if (plan.is_slow_product() != nullptr && head->scheme == quant::Scheme::kNone)
     is_slow = [&](std::int64_t rows) { return ane::is_slow_product(rows, config.hidden_size); };
-  plan.head_packages = ane::plan_heads(
-      options.form.head_outputs, config.num_logits(), (plan.head_bytes + head_rows - 1) / head_rows,
-      is_slow, options.packages.has_head_inside ? 1 : options.packages.heads,
-      ane::size_of_spec(options.packages.layers).value_or(ane::kShardBytes));
+  ANEMONE_ASSIGN_OR_RETURN(
+      plan.head_packages,
+      ane::plan_heads(options.form.head_outputs, config.num_logits(),
+                      (plan.head_bytes + head_rows - 1) / head_rows, is_slow,
+                      options.packages.has_head_inside ? 1 : options.packages.heads,
+                      ane::size_of_spec(options.packages.layers).value_or(ane::kShardBytes)));
   note_exceeded_size(plan);
   // What labels tokens has no use for it.
   if (options.form.has_embed() && !config.classifies())
