@@ -31,8 +31,7 @@ std::vector<Range> even_ranges(std::int64_t total, std::int64_t parts) {
 Status spec_error(std::string_view spec, std::int64_t layers) {
   return invalid_argument(
       "[--shards, --plan] expected auto, each, a size such as 100MB, a number of packages from 1 "
-      "to {}, or "
-      "ranges such as 0:{} that cover all layers, got \"{}\"",
+      "to {}, or ranges such as 0:{} that cover all layers, got \"{}\"",
       layers, layers, spec);
 }
 

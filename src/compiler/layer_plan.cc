@@ -94,7 +94,7 @@ Result<std::vector<LayerShard::ExpertPack>> packs_of(const Parts& parts, const s
   return packs;
 }
 
-// Whether a package ends behind each layer because the packed cache of the next one has another
+// Whether a package ends after each layer because the packed cache of the next one has another
 // shape: Core ML runs no package whose states have several.
 std::vector<bool> borders_of_packed_caches(const CompilePlan& plan) {
   const models::DecoderConfig& config = plan.config;
@@ -112,7 +112,7 @@ std::vector<bool> borders_of_packed_caches(const CompilePlan& plan) {
   return ends_package;
 }
 
-// What the shards are made of. `layers`: the parts of each, and whether a package ends behind it.
+// What the shards are made of. `layers`: the parts of each, and whether a package ends after it.
 std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers,
                                   const std::vector<bool>& ends_package, bool has_packs) {
   std::vector<ane::Piece> pieces;
@@ -229,7 +229,7 @@ void note_exceeded_size(CompilePlan& plan) {
     check(artifact::layers_text(shard.layers), shard.bytes + (has_head ? plan.head_bytes : 0),
           packages.layers,
           has_head                    ? "the head is in the package of the last layers"
-          : is_part                   ? "a layer is cut before, between and behind its experts only"
+          : is_part                   ? "a layer is cut before, between and after its experts only"
           : plan.config.shares_keys() ? "a layer is not cut where layers share keys"
                                       : "a layer without experts is not cut");
     for (const LayerShard::ExpertPack& pack : shard.packs)

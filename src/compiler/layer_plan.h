@@ -18,8 +18,8 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan);
 // they are made all the same. Needs layer_shards and head_bytes.
 void note_exceeded_limits(CompilePlan& plan);
 
-// Adds a note where a package is larger than the size that somebody gave for packages, and why.
-// Needs layer_shards and head_packages.
+// Adds a note that says which package is larger than the size that somebody gave, and why. Needs
+// layer_shards and head_packages.
 void note_exceeded_size(CompilePlan& plan);
 
 }  // namespace anemone::compiler

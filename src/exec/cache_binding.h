@@ -44,8 +44,8 @@ struct CacheBinding {
   std::int64_t past = 0;      // kAppend: S of a function that leaves it open
 };
 
-// What a function takes of a cache that is appended to: the shape of the input, whose positions are
-// those of the binding where they are open.
+// The shape that a function takes of a cache that is appended to; the binding says how many
+// positions where the input leaves them open.
 Shape taken_shape(const Feature& input, const CacheBinding& binding);
 
 // kInvalidArgument where a binding does not fit the function: names, dtypes, shapes, positions.

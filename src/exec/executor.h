@@ -191,9 +191,9 @@ Status check_item(const Signature& signature, const BatchItem& item);
 // The largest shape that a feature may have; dimensions without a limit stay kDynamic.
 Shape greatest_shape(const Feature& feature);
 
-// The shape of a mask that is a fact instead of a tensor. An open axis has the tokens of the step,
-// or, over a past of any length and the step, its greatest size: what is beyond the past that is
-// there is masked.
+// The shape of a mask that is a fact instead of a tensor. An open axis has as many elements as the
+// step has tokens. The axis over a past of open length and the step has its greatest size: what
+// lies beyond the past that is there is masked.
 Shape mask_shape(const Feature& feature, const MaskFact& mask, const StepFacts& facts);
 
 // One shape against one feature, as check_inputs does it.

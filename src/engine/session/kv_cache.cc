@@ -48,7 +48,7 @@ Shape with_positions(const CacheLayout& layout, std::int64_t positions) {
   return out;
 }
 
-// An empty one. kOutOfMemory.
+// Makes a cache of this shape without tokens. kOutOfMemory.
 Result<Tensor> make_tensor(const CacheLayout& layout, const Shape& shape) {
   try {
     return Tensor(layout.dtype, shape);
@@ -173,7 +173,7 @@ Status KvCache::copy_prefix(KvCache& from, std::int64_t positions) {
     return unsupported("[cache] expected all {} tokens, which recurrent states stand for, got {}",
                        from.length_, positions);
   ANEMONE_CHECK(packages_.size() == from.packages_.size());
-  length_ = 0;  // nothing of it is to be kept
+  length_ = 0;  // reserve() need not copy tokens that are replaced below
   ANEMONE_RETURN_IF_ERROR(reserve(positions));
   length_ = positions;
   for (std::size_t p = 0; p < packages_.size(); ++p)

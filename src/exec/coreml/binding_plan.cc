@@ -55,7 +55,8 @@ Array past_of(const CacheBinding& binding, const Shape& taken) {
   return out;
 }
 
-// The shape of that; the positions are those of the binding where the feature leaves them open.
+// The shape that a function takes of a cache; the binding says how many positions where the feature
+// leaves them open.
 Shape taken_of(const FeatureInfo& feature, const CacheBinding& binding) {
   Shape out = feature.shape;
   const bool is_open = feature.size_ranges.size() == 4 &&

@@ -21,8 +21,8 @@ bool fits(const PreparedFunction& function, const PreparedCache& cache,
     return false;
   if (cache.kind == CacheBinding::Kind::kReplace) return shape == cache.shape;
   const Shape& past = function.type(input.reg).shape;
-  // Of a past of any length only what the step attends to is touched, which check_binding() and the
-  // facts hold within the cache.
+  // A function that leaves the length of the past open is planned for the longest, but it touches
+  // only what the step attends to, which check_binding() and the facts hold within the cache.
   const bool is_open = !is_static(input.feature->shape);
   return shape.size() == 4 && shape[0] == 1 && shape[1] == past[1] &&
          (is_open || shape[2] >= past[2]) && shape[3] == past[3];

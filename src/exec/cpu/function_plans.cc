@@ -30,8 +30,9 @@ bool has_fact_about_past(const StepFacts* facts) {
          });
 }
 
-// What a function takes of a cache. On one that facts say everything about it works in place,
-// however long that is now: one plan serves all lengths, and has the greatest.
+// The shape of a cache to plan a function for. Where facts take the place of the mask, the function
+// works on the cache in place, however long that is now: one plan serves all lengths, and is made
+// for the greatest.
 Shape shape_of(const Feature& feature, const CacheBinding& binding, bool is_in_place) {
   if (is_static(feature.shape)) return feature.shape;
   if (binding.kind == CacheBinding::Kind::kReplace) return binding.cache->shape();
