@@ -18,6 +18,11 @@ namespace {
 
 using Parts = std::vector<models::PartSize>;
 
+// Most packages of layers and experts: several times as many as the largest published models have
+// experts. Each of them is a graph to build and a file to write, and the config of a stranger may
+// have millions of experts.
+constexpr std::size_t kMaxPackages = 65'536;
+
 std::uint64_t bytes_of(const Parts& parts) {
   std::uint64_t bytes = 0;
   for (const models::PartSize& part : parts) bytes += part.bytes;
@@ -164,6 +169,7 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
       ane::plan_layer_shards(options.packages.layers, pieces, options.form.packages));
   std::int64_t layer = 0;
   std::int64_t part = 0;
+  std::size_t packages = ranges.size();
   for (const ane::Range& range : ranges) {
     LayerShard shard = {.layers = {.begin = layer, .part_begin = part}};
     for (std::int64_t i = range.begin; i < range.end; ++i) {
@@ -178,6 +184,11 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
       ANEMONE_ASSIGN_OR_RETURN(
           shard.packs, packs_of(parts[static_cast<std::size_t>(layer)], options.packages.experts));
     }
+    packages += shard.packs.size();
+    if (packages > kMaxPackages)
+      return invalid_argument(
+          "[--shards, --plan] expected at most {} packages of layers and experts, got more",
+          kMaxPackages);
     plan.layer_shards.push_back(std::move(shard));
   }
   const auto heaviest = std::ranges::max_element(plan.layer_shards, {}, &LayerShard::bytes);
