@@ -171,7 +171,7 @@ struct GrowingCache : KvCacheTest {
     cache.append(position, count);
   }
 
-  // That the first positions of every head of every cache have what add() put there.
+  // Expects the first positions of every head of every cache to have what add() put there.
   static void expect_stored(KvCache& cache) {
     for (const exec::CacheBinding& binding : cache.bindings(0, cache.length(), 0)) {
       const std::vector<float> all = to_floats(binding.cache->view());
