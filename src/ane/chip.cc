@@ -76,7 +76,7 @@ Result<const Chip*> parse_chip(std::string_view text) {
     if (plain(chip.id) == plain(text)) return &chip;
   std::vector<std::string_view> ids;
   for (const Chip& chip : kChips) ids.push_back(chip.id);
-  // Those of phones, then those of Macs.
+  // Chips of phones come before chips of Macs.
   std::stable_partition(ids.begin(), ids.end(),
                         [](std::string_view id) { return id.starts_with('a'); });
   return invalid_argument("[--chip] expected one of {}, got \"{}\"", fmt::join(ids, ", "), text);

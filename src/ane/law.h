@@ -80,7 +80,7 @@ struct Place {
   Kind kind = Kind::kPackage;
   std::string function = {};  // empty for kPackage
   std::string name = {};      // of the operation, input, output or state, which may be empty
-  // Of kOperation: the index in SurveyedFunction::operations. Operations can have one name, or
+  // For kOperation, the index in SurveyedFunction::operations. Operations can share a name or have
   // none, so that the name is for people alone; functions of a program have different names.
   std::optional<std::size_t> operation = {};
 };

@@ -26,12 +26,12 @@ constexpr std::int64_t kAxisMultiple = 32;
 constexpr std::uint64_t kAxisBytes = 64;
 constexpr std::size_t kMaxStates = 2;
 
-// Most channels of one token that are no matter: 8,192 are padded to half a megabyte, which even
-// 34 GB/s bring in a sixth of the time that a run costs whatever it computes.
+// Up to this many channels of one token do not matter: 8,192 are padded to half a megabyte, which
+// even 34 GB/s bring in a sixth of the time that a run costs whatever it computes.
 constexpr std::int64_t kColumnChannels = 8192;
 
-// [1, C, 1, 1]: the channels of one token, which the chip's convolutions take as they are. Logits
-// have more of them.
+// Whether a shape is [1, C, 1, 1], the channels of one token, which the chip's convolutions take as
+// they are. Logits have more channels than kColumnChannels.
 bool is_column_of_token(const Shape& shape) {
   return shape.size() == 4 && shape[0] == 1 && shape[2] == 1 && shape[3] == 1 &&
          shape[1] <= kColumnChannels;
@@ -333,8 +333,7 @@ constexpr Law kInterfaceLaws[] = {
                    "plans since 14.4"},
                   {kStated, "ane-book", "all its graphs have the target iOS 18 and fp16"}},
      .remedy = "compile --target with the oldest system: int8 per channel or one palette of four "
-               "bits, and "
-               "caches as inputs; or refuse older systems before a load",
+               "bits, and caches as inputs; or refuse older systems before a load",
      .hints = {{kOption, "--target ios16"},
                {kOption, "--target ios17"},
                {kRewrite,

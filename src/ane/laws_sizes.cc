@@ -18,7 +18,7 @@ using enum Hint::Kind;
 
 constexpr std::size_t kMaxFunctions = 2;
 constexpr std::size_t kMaxPorts = 128;
-constexpr std::int64_t kLayersOfLaw5 = 3;
+constexpr std::int64_t kUsualLayers = 3;
 
 void find_refused_bytes(const Package& package, const Reporter& report) {
   if (package.weight_bytes > kMaxPackageBytes)
@@ -52,7 +52,7 @@ void find_many_layers(const Package& package, const Reporter& report) {
 }
 
 void find_more_layers_than_three(const Package& package, const Reporter& report) {
-  if (package.layers > kLayersOfLaw5) report({}, fmt::format("{} layers", package.layers));
+  if (package.layers > kUsualLayers) report({}, fmt::format("{} layers", package.layers));
 }
 
 void find_many_operations(const Package& package, const Reporter& report) {
@@ -181,7 +181,7 @@ constexpr Law kSizeLaws[] = {
                {kOption, "--shards each"},
                {kRewrite, "pack the caches of all layers into one tensor"}},
      .find = find_many_ports},
-    {.id = "layers-of-law-5",
+    {.id = "more-than-three-layers",
      .severity = Severity::kNote,
      .statement = "a package has more than three layers",
      .evidence = {{kStated, "ane-book, chapter 1", "one to three layers in a package"},

@@ -147,10 +147,10 @@ Result<PackagePlan> read_plan(const std::string& name_or_file) {
     } else if (field == "heads") {
       plan.has_head_inside = value == "inside";
       if (plan.has_head_inside) continue;
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxHeadPackages)
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxHeads)
         return invalid_argument(
             "[{}] expected \"heads\" to be a number from 0 to {} or \"inside\", got {}",
-            name_or_file, kMaxHeadPackages, value.dump());
+            name_or_file, kMaxHeads, value.dump());
       plan.heads = value.get<std::int64_t>();
     } else if (field == "measured") {
       has_measured = true;

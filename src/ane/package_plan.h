@@ -15,8 +15,8 @@ namespace anemone::ane {
 struct PackagePlan {
   std::string layers = "auto";   // as plan_layer_shards() takes it
   std::string experts = "auto";  // as plan_expert_packs() takes it
-  std::int64_t heads =
-      0;  // packages of heads; 0: as few as the limits, or a size for layers, allow
+  // How many packages of heads there are; 0: as few as the limits, or a size for layers, allow.
+  std::int64_t heads = 0;
   // The heads are in the package of the last layers, whatever that weighs; then `heads` is 0.
   bool has_head_inside = false;
 
@@ -25,9 +25,6 @@ struct PackagePlan {
   }
   bool operator==(const PackagePlan&) const = default;
 };
-
-// More packages of heads than anybody asks for.
-inline constexpr std::uint64_t kMaxHeadPackages = 1024;
 
 // Layers by the word of --shards; a size is one for packages of experts and heads, too.
 PackagePlan plan_of_shards(std::string_view spec);

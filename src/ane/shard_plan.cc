@@ -31,8 +31,7 @@ std::vector<Range> even_ranges(std::int64_t total, std::int64_t parts) {
 Status spec_error(std::string_view spec, std::int64_t layers) {
   return invalid_argument(
       "[--shards, --plan] expected auto, each, a size such as 100MB, a number of packages from 1 "
-      "to {}, or "
-      "ranges such as 0:{} that cover all layers, got \"{}\"",
+      "to {}, or ranges such as 0:{} that cover all layers, got \"{}\"",
       layers, layers, spec);
 }
 
@@ -161,10 +160,28 @@ std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, Limits limits) 
   return ranges;
 }
 
-// At least so many ranges of about the same width.
+std::int64_t rounded_up_quotient(std::int64_t value, std::int64_t divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+// A small size for packages or the vocabulary of a hostile config would ask for millions of them.
+Status check_heads(std::int64_t vocab_size, std::int64_t heads) {
+  if (static_cast<std::uint64_t>(heads) <= kMaxHeads) return {};
+  return invalid_argument(
+      "[--shards, --plan] expected at most {} heads for a vocabulary of {}, got {} of about {} "
+      "rows",
+      kMaxHeads, vocab_size, heads, rounded_up_quotient(vocab_size, heads));
+}
+
+// The width of ranges that are at most `parts`.
+std::int64_t width_of_parts(std::int64_t vocab_size, std::int64_t parts) {
+  return rounded_up_quotient(rounded_up_quotient(vocab_size, parts), kChannelMultiple) *
+         kChannelMultiple;
+}
+
+// At most so many ranges of about the same width.
 std::vector<Range> ranges_of_vocabulary(std::int64_t vocab_size, std::int64_t parts) {
-  std::int64_t width = (vocab_size + parts - 1) / parts;
-  width = (width + kChannelMultiple - 1) / kChannelMultiple * kChannelMultiple;
+  const std::int64_t width = width_of_parts(vocab_size, parts);
   std::vector<Range> ranges;
   for (std::int64_t begin = 0; begin < vocab_size; begin += width)
     ranges.push_back({begin, std::min(vocab_size, begin + width)});
@@ -173,14 +190,15 @@ std::vector<Range> ranges_of_vocabulary(std::int64_t vocab_size, std::int64_t pa
 
 // Ranges of about the same width: none has more than `max_columns` or, if it has more than
 // kChannelMultiple rows, more than `max_bytes`.
-std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t bytes_per_row,
-                                     std::int64_t max_columns, std::uint64_t max_bytes,
-                                     const std::function<bool(std::int64_t rows)>& is_slow) {
+Result<std::vector<Range>> vocabulary_ranges(
+    std::int64_t vocab_size, std::uint64_t bytes_per_row, std::int64_t max_columns,
+    std::uint64_t max_bytes, const std::function<bool(std::int64_t rows)>& is_slow) {
   const auto by_bytes =
       static_cast<std::int64_t>(max_bytes / std::max<std::uint64_t>(1, bytes_per_row));
   const std::int64_t widest = std::max(
       kChannelMultiple, std::min(max_columns, by_bytes) / kChannelMultiple * kChannelMultiple);
-  const std::int64_t parts = (vocab_size + widest - 1) / widest;
+  const std::int64_t parts = rounded_up_quotient(vocab_size, widest);
+  ANEMONE_RETURN_IF_ERROR(check_heads(vocab_size, parts));
   const std::vector<Range> fewest = ranges_of_vocabulary(vocab_size, parts);
   if (!is_slow) return fewest;
   constexpr std::int64_t kMostMore = 4;
@@ -193,15 +211,20 @@ std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t byte
 }
 
 // So many packages of heads of about the same width.
-std::vector<std::vector<Range>> heads_by_number(artifact::HeadOutputs outputs,
-                                                std::int64_t vocab_size, std::int64_t packages) {
+Result<std::vector<std::vector<Range>>> heads_by_number(artifact::HeadOutputs outputs,
+                                                        std::int64_t vocab_size,
+                                                        std::int64_t packages) {
+  const auto parts_of = [&](std::int64_t width) {
+    return outputs == artifact::HeadOutputs::kOne ? 1 : rounded_up_quotient(width, kMaxChannels);
+  };
+  const std::int64_t widest = width_of_parts(vocab_size, packages);
+  ANEMONE_RETURN_IF_ERROR(
+      check_heads(vocab_size, rounded_up_quotient(vocab_size, widest) * parts_of(widest)));
   std::vector<std::vector<Range>> out;
   for (const Range& package : ranges_of_vocabulary(vocab_size, packages)) {
     const std::int64_t width = package.end - package.begin;
-    const std::int64_t parts =
-        outputs == artifact::HeadOutputs::kOne ? 1 : (width + kMaxChannels - 1) / kMaxChannels;
     out.emplace_back();
-    for (const Range& part : ranges_of_vocabulary(width, parts))
+    for (const Range& part : ranges_of_vocabulary(width, parts_of(width)))
       out.back().push_back({package.begin + part.begin, package.begin + part.end});
   }
   return out;
@@ -264,14 +287,16 @@ Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
       experts, spec);
 }
 
-std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
-                                           std::uint64_t bytes_per_row,
-                                           const std::function<bool(std::int64_t rows)>& is_slow,
-                                           std::int64_t packages, std::uint64_t max_bytes) {
+Result<std::vector<std::vector<Range>>> plan_heads(
+    artifact::HeadOutputs outputs, std::int64_t vocab_size, std::uint64_t bytes_per_row,
+    const std::function<bool(std::int64_t rows)>& is_slow, std::int64_t packages,
+    std::uint64_t max_bytes) {
   if (packages > 0) return heads_by_number(outputs, vocab_size, packages);
   const bool is_split = outputs == artifact::HeadOutputs::kSplit;
-  const std::vector<Range> ranges = vocabulary_ranges(
-      vocab_size, bytes_per_row, is_split ? kMaxChannels : kMaxWholeHead, max_bytes, is_slow);
+  ANEMONE_ASSIGN_OR_RETURN(
+      const std::vector<Range> ranges,
+      vocabulary_ranges(vocab_size, bytes_per_row, is_split ? kMaxChannels : kMaxWholeHead,
+                        max_bytes, is_slow));
   std::vector<std::vector<Range>> out;
   if (!is_split) {
     for (const Range& range : ranges) out.push_back({range});

@@ -55,17 +55,21 @@ Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
 Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
                                              const std::vector<std::uint64_t>& expert_bytes);
 
+// Most heads of a model, and so most packages of heads. Every step runs each of them; the largest
+// published vocabularies have fewer even in packages of 2 MB.
+inline constexpr std::uint64_t kMaxHeads = 1024;
+
 // The outputs of each package of heads: ranges of the vocabulary of about the same width, multiples
 // of kChannelMultiple, in packages of at most `max_bytes`, or of kChannelMultiple rows where so
 // many take more. No range has a number of rows that `is_slow`, which may be null, if others serve.
 //   kOne    an output for each package, of at most kMaxWholeHead columns
 //   kSplit  outputs of at most kMaxChannels columns, in as few packages as possible
 // With `packages` above 0 there are that many packages, whatever they weigh; with kOne an output
-// may then be wider than kMaxWholeHead.
-std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
-                                           std::uint64_t bytes_per_row,
-                                           const std::function<bool(std::int64_t rows)>& is_slow,
-                                           std::int64_t packages = 0,
-                                           std::uint64_t max_bytes = kShardBytes);
+// may then be wider than kMaxWholeHead. kInvalidArgument, before any range is made, where
+// this takes more than kMaxHeads.
+Result<std::vector<std::vector<Range>>> plan_heads(
+    artifact::HeadOutputs outputs, std::int64_t vocab_size, std::uint64_t bytes_per_row,
+    const std::function<bool(std::int64_t rows)>& is_slow, std::int64_t packages = 0,
+    std::uint64_t max_bytes = kShardBytes);
 
 }  // namespace anemone::ane

@@ -78,6 +78,10 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
                                                  : Shape{1, channels, 1, tokens};
 }
 
+std::string_view cache_form_name(CacheForm cache) {
+  return kCaches[static_cast<std::size_t>(cache)];
+}
+
 std::int64_t past_positions(PastForm past, std::int64_t context, std::int64_t window) {
   return past == PastForm::kWhole || window == 0 ? context : std::min(context, window);
 }

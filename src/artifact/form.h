@@ -35,14 +35,16 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
 //   kSlice     The caches of all layers of a package are one tensor [rows, kv_heads, positions,
 //              head_dim], with a row for the keys and a row for the values of each layer: a state
 //              in fp16, an input with an output in fp32. The package writes the tokens of the step
-//              by a slice update at the position that the host gives it. Behind the context there
+//              by a slice update at the position that the host gives it. After the context there
 //              is room for the widest step, because padding tokens are written, too.
 enum class CacheForm { kBlend, kReadOnly, kSlice, kGrowing };
+std::string_view cache_form_name(CacheForm cache);  // "blend", "readonly", "slice", "growing"
 
-// How many positions a function takes of an appended cache whose layer has a sliding window; at
-// most so many of a growing one.
-// kWhole: all of the context, as for other layers; kWindow: at most the window, the last positions
-// before the step. The host keeps all positions either way.
+// How many positions a function takes, of a growing cache at most, of an appended cache whose layer
+// has a sliding window.
+//   kWhole   all of the context, as for other layers
+//   kWindow  at most the window, the last positions before the step
+// The host keeps all positions either way.
 enum class PastForm { kWhole, kWindow };
 // For a function of `context` positions and a layer with this window; 0: it has none.
 std::int64_t past_positions(PastForm past, std::int64_t context, std::int64_t window);

@@ -6,6 +6,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/progress.h"
 
 namespace anemone::checkpoint {
 namespace {
@@ -46,12 +47,13 @@ bool is_text(std::string_view bytes) {
   });
 }
 
-// Its header is JSON, after its length in eight bytes.
-bool is_safetensors(std::string_view bytes) {
-  return bytes.size() > 8 && bytes[7] == 0 && bytes[6] == 0 && bytes[8] == '{';
-}
-
 }  // namespace
+
+bool is_safetensors(std::span<const std::byte> head) {
+  // No header is so long that the upper bytes of its length are needed.
+  return head.size() > 8 && head[6] == std::byte{0} && head[7] == std::byte{0} &&
+         head[8] == std::byte{'{'};
+}
 
 std::string name_file_kind(std::span<const std::byte> head, std::string_view name) {
   const std::string_view bytes(reinterpret_cast<const char*>(head.data()),
@@ -60,7 +62,7 @@ std::string name_file_kind(std::span<const std::byte> head, std::string_view nam
   for (const Magic& magic : kMagics)
     if (bytes.size() > magic.offset && bytes.substr(magic.offset).starts_with(magic.bytes))
       return std::string(magic.kind);
-  if (is_safetensors(bytes))
+  if (is_safetensors(head))
     return "a safetensors file: name the folder with it and its config.json";
   const std::string lower = ascii_lower(name);
   if (lower.ends_with(".onnx"))
@@ -80,6 +82,11 @@ Status not_a_model(const std::string& path) {
   const auto head = file->bytes().first(std::min(file->bytes().size(), kFileKindBytes));
   return unsupported("[{}] expected a compiled model, a checkpoint folder or a GGUF file, got {}",
                      path, name_file_kind(head, path));
+}
+
+Status cut_short(const std::string& path, std::uint64_t bytes, std::uint64_t whole) {
+  return corrupt("[{}] has {} of {}: it was cut short: download it again (anemone pull resumes)",
+                 path, format_bytes(bytes), format_bytes(whole));
 }
 
 }  // namespace anemone::checkpoint

@@ -60,8 +60,8 @@ class HfConfig {
   Result<std::vector<std::int64_t>> token_ids(std::string_view key) const;
 
   // quant_method of quantization_config: "mxfp4" (checkpoint/mxfp4.h), "fp8" (checkpoint/fp8.h) or
-  // another; "nvfp4" (checkpoint/nvfp4.h) for what two methods call otherwise; "none" where it has
-  // none. nullopt without a quantization_config.
+  // another; "nvfp4" (checkpoint/nvfp4.h) where two methods have another name for it; "none" where
+  // it has none. nullopt without a quantization_config.
   std::optional<std::string> quantization() const;
 
   // kParseError when the key is there and null.

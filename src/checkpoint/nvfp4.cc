@@ -24,11 +24,11 @@ constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kScale = ".weight_scale";
 constexpr std::string_view kDivisor = ".weight_global_scale";
 constexpr std::string_view kFactor = ".weight_scale_2";
-// What stands beside a quantized matrix and is no weight.
+// Tensors that stand beside a quantized matrix and are no weights.
 constexpr std::array kCompanions = {kScale, kDivisor, kFactor,
                                     std::string_view(".input_global_scale"),
                                     std::string_view(".input_scale")};
-// What would change its values.
+// Tensors that would change its values, and are not read.
 constexpr std::array kUnread = {std::string_view(".weight_zero_point"),
                                 std::string_view(".pre_quant_scale")};
 
@@ -118,7 +118,7 @@ class Nvfp4Source : public WeightMap {
   }
 
   Status check_plain(const WeightRef& weight) const {
-    // Its scale, if it has one, would be left out.
+    // A scale of its own would be left out.
     if (weight.decoder == &fp8_decoder())
       return unsupported("[{}] expected {} as NVFP4 or plain floats, got {}", origin(), weight.name,
                          weight.storage());

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVFP4 in safetensors: four-bit floats (E2M1), of which 16 neighbours of a row share an E4M3
-// scale, and all of a matrix another one of fp32. Two writers store them with the same bytes and
-// different names:
+// NVFP4 in safetensors: four-bit floats (E2M1). 16 neighbours of a row share a scale of E4M3, and
+// all floats of a matrix share another one of fp32. Two writers store the same bytes under
+// different names. A matrix "M" [..., rows, columns] of compressed-tensors and llm-compressor
+// ("format": "nvfp4-pack-quantized") has the tensors
 //
-//   compressed-tensors, llm-compressor     ModelOpt (NVIDIA)              shape, type
-//   "format": "nvfp4-pack-quantized"       "quant_algo": "NVFP4"
-//   M.weight_packed                        M.weight                       [..., rows, columns / 2]
-//   uint8 M.weight_scale                         M.weight_scale                 [..., rows, columns
-//   / 16] E4M3 M.weight_global_scale  (divides)       M.weight_scale_2 (multiplies)  one fp32
-//   M.input_global_scale                   M.input_scale                  of activations, not used
+//   - M.weight_packed, uint8 [..., rows, columns / 2];
+//   - M.weight_scale, E4M3 [..., rows, columns / 16];
+//   - M.weight_global_scale, one fp32, by which the other scales are divided;
+//   - M.input_global_scale, for activations, which is not used.
 //
-// Of the two floats of a byte the first is in the low bits. Sources: decompress() of
+// The same matrix of ModelOpt ("quant_algo": "NVFP4") has
+//
+//   - M.weight, as M.weight_packed above;
+//   - M.weight_scale, as above;
+//   - M.weight_scale_2, one fp32, by which the other scales are multiplied;
+//   - M.input_scale, for activations, which is not used.
+//
+// The low bits of a byte hold the first of its two floats. Sources: decompress() of
 // compressed_tensors/compressors/nvfp4/base.py and dequantize() of its quantization/lifecycle
 // (0.20.0); dequantize() of modelopt/torch/quantization/qtensor/nvfp4_tensor.py and the key names
 // of modelopt/torch/export (0.47.0). Modules that were left out ("ignore", "exclude_modules") have
-// plain floats and are told by that.
+// plain floats, which tell them apart.
 #pragma once
 
 #include <anemone/status.h>
@@ -27,11 +33,11 @@
 
 namespace anemone::checkpoint {
 
-// ModelOpt says what it did in this file; older versions say it nowhere else.
+// The file in which ModelOpt says what it quantized; older versions say it nowhere else.
 inline constexpr const char* kModelOptConfig = "hf_quant_config.json";
 
-// `config` with the quantization_config that hf_quant_config.json of the folder, an `object`,
-// stands for. kParseError where it is none.
+// Gives `config` the quantization_config that `object` stands for, the contents of the folder's
+// hf_quant_config.json. kParseError where they are no such file.
 Result<HfConfig> with_modelopt_config(const HfConfig& config, const Json& object,
                                       const std::string& subject);
 

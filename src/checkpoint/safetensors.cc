@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/inner_file.h"
 #include "base/json.h"
-#include "base/progress.h"
+#include "checkpoint/file_kind.h"
 #include "checkpoint/fp8.h"
 
 namespace anemone::checkpoint {
@@ -98,12 +98,6 @@ Result<WeightRef> parse_entry(const std::string& name, const Json& entry,
   weight.bytes =
       data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
   return weight;
-}
-
-// A file with fewer bytes than its header says is one whose download did not end.
-Status cut_short(const std::string& path, std::uint64_t bytes, std::uint64_t whole) {
-  return corrupt("[{}] has {} of {}: it was cut short: download it again (anemone pull resumes)",
-                 path, format_bytes(bytes), format_bytes(whole));
 }
 
 // Where the data of the last tensor ends; 0 for a header that says nothing of it, or too much for

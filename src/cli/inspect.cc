@@ -2,7 +2,6 @@
 #include "cli/inspect.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "artifact/manifest.h"
 #include "artifact/ownership.h"
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "checkpoint/file_kind.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
@@ -54,13 +54,8 @@ Result<Inspector> inspector_of(const std::string& path) {
   if (name.extension() == ".gguf") return &inspect_gguf;
   if (name.extension() == ".mlmodel") return &inspect_package;
   if (name.extension() == ".json") return &inspect_tokenizer;
-  // A safetensors header starts with its length and '{'.
-  if (std::FILE* file = std::fopen(path.c_str(), "rb")) {
-    unsigned char head[9] = {};
-    const std::size_t read = std::fread(head, 1, sizeof(head), file);
-    std::fclose(file);
-    if (read == sizeof(head) && head[8] == '{' && head[7] == 0) return &inspect_tensors;
-  }
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
+  if (checkpoint::is_safetensors(file->bytes())) return &inspect_tensors;
   return checkpoint::not_a_model(path);
 }
 

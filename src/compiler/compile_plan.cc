@@ -150,7 +150,8 @@ Result<std::uint64_t> table_bytes(const WeightStore& weights, const std::string&
   return table.bytes;
 }
 
-// Whether the rows of the heads, the same matrix, serve as embeddings, too.
+// Tells whether the embeddings can be read from the rows of the heads, because both are one matrix
+// in one scheme. Adds a note where only the scheme differs.
 Result<bool> shares_rows_of_head(const WeightStore& weights, const quant::StoredWeight& head,
                                  CompilePlan& plan) {
   if (plan.head_tensor != plan.embedding_tensor) return false;
@@ -214,7 +215,7 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
     return unsupported("[{}] expected no {} for a model that labels tokens", json.subject(),
                        options.form.has_argmax() ? "--argmax" : "--range-dim");
   resolve_recipe(checkpoint, plan);
-  // A scheme for the embedding says more than the field of the form.
+  // A scheme for the embedding asks for rows in that scheme, whatever the form says of them.
   const auto own_scheme = options.recipe.by_role.find(models::WeightRole::kEmbedding);
   if (own_scheme != options.recipe.by_role.end() && own_scheme->second != quant::Scheme::kNone)
     plan.options.form.embedding = artifact::EmbeddingForm::kStored;
@@ -229,9 +230,7 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
     return invalid_argument(
         "[--range-dim] expected caches that packages blend (--kv-form blend), got {}, which takes "
         "a fixed number of tokens",
-        options.form.has_packed_caches()    ? "slice"
-        : options.form.has_growing_caches() ? "growing"
-                                            : "readonly");
+        artifact::cache_form_name(options.form.cache));
   if (options.form.has_growing_caches() && !config.classifies() && !options.tiers.empty())
     return invalid_argument(
         "[--context] expected one context for --kv-form growing, which takes no more of a cache "
@@ -271,10 +270,12 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   std::function<bool(std::int64_t)> is_slow;
   if (plan.is_slow_product() != nullptr && head->scheme == quant::Scheme::kNone)
     is_slow = [&](std::int64_t rows) { return ane::is_slow_product(rows, config.hidden_size); };
-  plan.head_packages = ane::plan_heads(
-      options.form.head_outputs, config.num_logits(), (plan.head_bytes + head_rows - 1) / head_rows,
-      is_slow, options.packages.has_head_inside ? 1 : options.packages.heads,
-      ane::size_of_spec(options.packages.layers).value_or(ane::kShardBytes));
+  ANEMONE_ASSIGN_OR_RETURN(
+      plan.head_packages,
+      ane::plan_heads(options.form.head_outputs, config.num_logits(),
+                      (plan.head_bytes + head_rows - 1) / head_rows, is_slow,
+                      options.packages.has_head_inside ? 1 : options.packages.heads,
+                      ane::size_of_spec(options.packages.layers).value_or(ane::kShardBytes)));
   note_exceeded_size(plan);
   // What labels tokens has no use for it.
   if (options.form.has_embed() && !config.classifies())

@@ -46,10 +46,10 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
                            Journal::open(folder.working_path(), content, options.resume));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t available, free_disk_bytes(folder.working_path()));
   const std::uint64_t needed =
-      plan.total_bytes() - std::min(plan.total_bytes(), journal.total_bytes());
-  if (needed + kDiskSlackBytes > available)
-    return io_error("[{}] expected room for {} and {} to spare on the disk, got {}", output,
-                    format_bytes(needed), format_bytes(kDiskSlackBytes), format_bytes(available));
+      plan.total_bytes() - std::min(plan.total_bytes(), journal.total_bytes()) + kDiskSlackBytes;
+  if (needed > available)
+    return io_error("[{}] cannot write: no space left on device (needs {}, {} free)", output,
+                    format_bytes(needed), format_bytes(available));
   Result<CompileReport> made =
       run_plan(checkpoint, std::move(plan), folder.contents_path(), &journal, progress);
   // A file that was cut short reads as zeros, so this check comes before errors that the compiler

@@ -47,7 +47,7 @@ Json generation_defaults(const checkpoint::Checkpoint& checkpoint) {
 // The sizes that open axis `i` of an input may have.
 mlpackage::DimensionRange sizes_of(const OpenAxes& axes, const ir::Value& input, std::size_t i) {
   if (const auto past = axes.pasts.find(input.name); past != axes.pasts.end()) {
-    // A mask has the tokens of the step behind the past: its rows are theirs, too.
+    // A mask has the tokens of the step after the past, and a row for each of them.
     const std::int64_t tokens = i == 3 ? input.type.shape[2] : 0;
     return {tokens + 1, tokens + past->second};
   }

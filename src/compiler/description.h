@@ -30,8 +30,8 @@ std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompileP
 // What the experts of a plan cost, which has some.
 ExpertsReport describe_experts(const CompilePlan& plan);
 
-// How long the open axes of the inputs of packages may be, by the names of the inputs. Those of
-// others are the tokens of a step.
+// How long the open axes of the inputs of packages may be, by the names of the inputs. The open
+// axis of an input that has no name here has the tokens of a step.
 struct OpenAxes {
   std::int64_t tokens = 1;                    // of a step, at most
   std::map<std::string, std::int64_t> tails;  // update masks: columns before those of the tokens

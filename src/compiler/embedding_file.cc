@@ -71,7 +71,7 @@ Status write_quantized_embedding(const RowStore& store, const artifact::Embeddin
   const auto bytes_of = [&](std::int64_t rows) {
     return dtype_bytes(form.dtype, static_cast<std::uint64_t>(rows * table.columns));
   };
-  // Of the scales or palettes of so many rows.
+  // The scales or palettes of a block of rows have `scales_per_block` bytes.
   const std::uint64_t all_scales = dtype_bytes(table.dtype, artifact::block_values(table, part));
   const std::uint64_t scales_per_block =
       all_scales / static_cast<std::uint64_t>(part.rows / form.block_rows);

@@ -18,6 +18,11 @@ namespace {
 
 using Parts = std::vector<models::PartSize>;
 
+// Most packages of layers and experts: several times as many as the largest published models have
+// experts. Each of them is a graph to build and a file to write, and the config of a stranger may
+// have millions of experts.
+constexpr std::size_t kMaxPackages = 65'536;
+
 std::uint64_t bytes_of(const Parts& parts) {
   std::uint64_t bytes = 0;
   for (const models::PartSize& part : parts) bytes += part.bytes;
@@ -94,7 +99,7 @@ Result<std::vector<LayerShard::ExpertPack>> packs_of(const Parts& parts, const s
   return packs;
 }
 
-// Whether a package ends behind each layer because the packed cache of the next one has another
+// Whether a package ends after each layer because the packed cache of the next one has another
 // shape: Core ML runs no package whose states have several.
 std::vector<bool> borders_of_packed_caches(const CompilePlan& plan) {
   const models::DecoderConfig& config = plan.config;
@@ -112,7 +117,7 @@ std::vector<bool> borders_of_packed_caches(const CompilePlan& plan) {
   return ends_package;
 }
 
-// What the shards are made of. `layers`: the parts of each, and whether a package ends behind it.
+// What the shards are made of. `layers`: the parts of each, and whether a package ends after it.
 std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers,
                                   const std::vector<bool>& ends_package, bool has_packs) {
   std::vector<ane::Piece> pieces;
@@ -164,6 +169,7 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
       ane::plan_layer_shards(options.packages.layers, pieces, options.form.packages));
   std::int64_t layer = 0;
   std::int64_t part = 0;
+  std::size_t packages = ranges.size();
   for (const ane::Range& range : ranges) {
     LayerShard shard = {.layers = {.begin = layer, .part_begin = part}};
     for (std::int64_t i = range.begin; i < range.end; ++i) {
@@ -178,6 +184,11 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
       ANEMONE_ASSIGN_OR_RETURN(
           shard.packs, packs_of(parts[static_cast<std::size_t>(layer)], options.packages.experts));
     }
+    packages += shard.packs.size();
+    if (packages > kMaxPackages)
+      return invalid_argument(
+          "[--shards, --plan] expected at most {} packages of layers and experts, got more",
+          kMaxPackages);
     plan.layer_shards.push_back(std::move(shard));
   }
   const auto heaviest = std::ranges::max_element(plan.layer_shards, {}, &LayerShard::bytes);
@@ -229,7 +240,7 @@ void note_exceeded_size(CompilePlan& plan) {
     check(artifact::layers_text(shard.layers), shard.bytes + (has_head ? plan.head_bytes : 0),
           packages.layers,
           has_head                    ? "the head is in the package of the last layers"
-          : is_part                   ? "a layer is cut before, between and behind its experts only"
+          : is_part                   ? "a layer is cut before, between and after its experts only"
           : plan.config.shares_keys() ? "a layer is not cut where layers share keys"
                                       : "a layer without experts is not cut");
     for (const LayerShard::ExpertPack& pack : shard.packs)

@@ -11,7 +11,7 @@ namespace {
 Status fit_recipe(CompilePlan& plan, std::string_view system) {
   Recipe& recipe = plan.options.recipe;
   std::vector<quant::Scheme> schemes = {recipe.quant.scheme};
-  // No package has the embeddings.
+  // The host looks the embeddings up: no package has them.
   for (const auto& [role, scheme] : recipe.by_role)
     if (role != models::WeightRole::kEmbedding) schemes.push_back(scheme);
   bool has_palettes = recipe.quant.keeps_bits;
@@ -53,8 +53,8 @@ Status fit_to_target(CompilePlan& plan) {
   const std::string_view system = ir::opset_target(options.target);
   if (options.form.has_packed_caches())
     return unsupported(
-        "[--kv-form] expected readonly, growing or blend for {}, got slice: slice updates need iOS "
-        "18",
+        "[--kv-form] expected readonly, growing or blend for {}, got slice: slice updates need "
+        "iOS 18",
         system);
   if (options.form.has_expert_packs())
     return unsupported(

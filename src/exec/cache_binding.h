@@ -23,12 +23,11 @@ struct CacheBinding {
     kReplace,
     // The function takes S positions of the cache, [1, heads, S, dim], and gives the rows of its T
     // tokens, [1, heads, T, dim]. The first `count` of them go to `position` and the positions
-    // after
-    // it. `cache` is [1, heads, P, dim], where P may be more than S: 0 <= position, 0 <= count <=
-    // T,
-    // position + count <= P. The S positions are the first ones, and position <= S. A step whose
-    // tokens attend to a `window` of at most S + 1 positions may have a larger position: then they
-    // are the last S positions before it. Where the function leaves S open, `past` is S.
+    // after it. `cache` is [1, heads, P, dim], where P may be more than S:
+    //   0 <= position, 0 <= count <= T, position + count <= P.
+    // The S positions are the first ones, and position <= S. A step whose tokens attend to a
+    // `window` of at most S + 1 positions may have a larger position: then they are the last S
+    // positions before it. Where the function leaves S open, `past` is S.
     kAppend,
   };
   // Names of the function's input and output, which are not among the inputs of the run; whether

@@ -5,6 +5,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "ir/characters.h"
 
 namespace anemone::ir {
@@ -113,9 +114,8 @@ Status Lexer::expected(std::string_view what) const {
   constexpr std::size_t kShown = 40;
   if (token_.kind == Token::Kind::kEnd)
     return error_at(token_.offset, fmt::format("expected {}, got the end of the text", what));
-  const std::string_view shown = token_.text.substr(0, kShown);
-  return error_at(token_.offset, fmt::format("expected {}, got '{}{}'", what, shown,
-                                             shown.size() < token_.text.size() ? "..." : ""));
+  return error_at(token_.offset,
+                  fmt::format("expected {}, got '{}'", what, shortened(token_.text, kShown)));
 }
 
 Status Lexer::error_at(std::size_t offset, std::string_view message) const {

@@ -9,14 +9,14 @@
 namespace anemone::values {
 namespace {
 
-// The samples along one axis that a new sample is the mean of, and their weights.
+// A new sample is the mean of these samples along one axis, with these weights.
 struct Window {
   std::int64_t first = 0;
   std::vector<float> weights;
 };
 
-// Of `to` samples that stand for the part of `from` samples which begins at `begin` and is `length`
-// long.
+// Gives the windows of `to` new samples. Together they stand for the part of `from` samples that
+// begins at `begin` and is `length` long.
 std::vector<Window> windows(std::int64_t from, double begin, double length, std::int64_t to) {
   std::vector<Window> out(static_cast<std::size_t>(to));
   const double step = length / static_cast<double>(to);

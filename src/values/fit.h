@@ -7,10 +7,10 @@
 
 namespace anemone::values {
 
-// The picture in another size: the largest part in its middle that has the proportions of the new
-// size, scaled. Each new sample is the mean of those around its place, weighted by a triangle that
-// is as wide as two pixels of the coarser of the two sizes, so that shrinking leaves nothing out.
-// No side of either size may be 0. Memory and time grow with the pixels of both sizes.
+// Scales the largest part in the middle of a picture that has the proportions of the new size. Each
+// new sample is the mean of those around its place, weighted by a triangle that is as wide as two
+// pixels of the coarser of the two sizes, so that shrinking leaves nothing out. No side of either
+// size may be 0. Memory and time grow with the pixels of both sizes.
 Picture fitted(const Picture& picture, std::int64_t height, std::int64_t width);
 
 }  // namespace anemone::values

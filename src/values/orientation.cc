@@ -9,8 +9,8 @@
 namespace anemone::values {
 namespace {
 
-// A TIFF structure: numbers of either byte order, at offsets that its own numbers give. What lies
-// behind the end reads as 0.
+// A TIFF structure has numbers of either byte order, at offsets that its own numbers give. A number
+// beyond the end reads as 0.
 struct Tiff {
   std::span<const std::uint8_t> bytes;
   bool is_big_endian = false;

@@ -9,8 +9,8 @@
 
 namespace anemone::values {
 
-// The orientation, 1 to 8, that the contents of an APP1 segment of a JPEG file give. 1, which
-// changes nothing, for everything else, whatever the bytes are.
+// Reads the orientation, 1 to 8, from the contents of an APP1 segment of a JPEG file. Gives 1,
+// which changes nothing, for everything else, whatever the bytes are.
 int exif_orientation(std::span<const std::uint8_t> segment);
 
 // Mirrors and rotates a picture so that it stands as it was seen.

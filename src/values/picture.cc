@@ -29,7 +29,7 @@ struct Image : png_image {
   ~Image() { png_image_free(this); }
 };
 
-// A sample before white.
+// Blends a sample with a white background.
 std::uint8_t over_white(std::uint8_t sample, std::uint8_t alpha) {
   constexpr int kMost = 255;
   return static_cast<std::uint8_t>((sample * alpha + kMost * (kMost - alpha) + kMost / 2) / kMost);
@@ -64,8 +64,8 @@ Result<Picture> parse_png(std::string_view bytes, std::string_view subject,
     // What lies behind a transparent pixel nobody has said.
     if (alpha != 255 && transparency == Transparency::kRefused)
       return unsupported(
-          "[{}] expected an opaque picture, got a transparent pixel (FILE.png:fit takes "
-          "it over white)",
+          "[{}] expected an opaque picture, got a transparent pixel (FILE.png:fit takes it over "
+          "white)",
           subject);
     for (std::size_t i = 0; i < channels; ++i)
       out.samples.push_back(over_white(pixels[at + i], alpha));

@@ -10,7 +10,7 @@
 
 namespace anemone::values {
 
-// Most pixels that a file may have.
+// A file may have no more pixels than this.
 inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
 
 // A picture of 8 bits a sample, gray or red, green and blue.
@@ -24,8 +24,8 @@ struct Picture {
 // What becomes of pixels that are transparent, whole or in part.
 enum class Transparency { kRefused, kOverWhite };
 
-// A PNG file or a JPEG file, told by how it begins; the errors of parse_png() and parse_jpeg()
-// (values/jpeg.h).
+// Reads a PNG file or a JPEG file, whichever the first bytes say. The errors are those of
+// parse_png() and parse_jpeg() (values/jpeg.h).
 Result<Picture> parse_picture(std::string_view bytes, std::string_view subject,
                               Transparency transparency = Transparency::kRefused);
 

@@ -28,8 +28,8 @@ TEST(PackageBytes, HaveThreeLimits) {
 
 // Law 5 of ane-book, chapter 1.
 TEST(Layers, AboveThreeAreANote) {
-  EXPECT_EQ(of_package("layers-of-law-5", 0, 4), Found{"package: 4 layers"});
-  EXPECT_EQ(of_package("layers-of-law-5", 0, 3), kNone);
+  EXPECT_EQ(of_package("more-than-three-layers", 0, 4), Found{"package: 4 layers"});
+  EXPECT_EQ(of_package("more-than-three-layers", 0, 3), kNone);
   EXPECT_EQ(of_package("many-layers", 0, 17), Found{"package: 17 layers"});
   EXPECT_EQ(of_package("many-layers", 0, 16), kNone);
 }

@@ -81,14 +81,14 @@ TEST(Experts, ArePackedByNumber) {
 // Phi-4-mini has 200,064 words, Hy-MT 120,818.
 TEST(Heads, AreCutByNumber) {
   using artifact::HeadOutputs;
-  const auto one = plan_heads(HeadOutputs::kOne, 200'064, 3072, nullptr, 4);
+  const auto one = *plan_heads(HeadOutputs::kOne, 200'064, 3072, nullptr, 4);
   ASSERT_EQ(one.size(), 4U);
   // 50,016 is a multiple of 32.
   for (const auto& package : one) {
     ASSERT_EQ(package.size(), 1U);
     EXPECT_EQ(package.front().end - package.front().begin, 50'016);
   }
-  const auto split = plan_heads(HeadOutputs::kSplit, 120'818, 2048, nullptr, 2);
+  const auto split = *plan_heads(HeadOutputs::kSplit, 120'818, 2048, nullptr, 2);
   ASSERT_EQ(split.size(), 2U);
   std::int64_t next = 0;
   for (const auto& package : split)

@@ -2,8 +2,12 @@
 #include "ane/shard_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <gtest/gtest.h>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "ane/limits.h"
 
@@ -198,6 +202,17 @@ TEST(ExpertPacks, StayBelowTheirLimitAndAreFilledEvenly) {
   EXPECT_EQ(plan_expert_packs("1", bytes)->size(), 1U);
 }
 
+using Heads = std::vector<std::vector<Range>>;
+
+// The plan of heads that fit the limits.
+Heads heads(artifact::HeadOutputs outputs, std::int64_t vocab, std::uint64_t bytes_per_row,
+            const std::function<bool(std::int64_t rows)>& is_slow = nullptr,
+            std::uint64_t max_bytes = kShardBytes) {
+  auto planned = plan_heads(outputs, vocab, bytes_per_row, is_slow, 0, max_bytes);
+  EXPECT_TRUE(planned.ok()) << planned.status().message();
+  return planned.ok() ? *std::move(planned) : Heads();
+}
+
 constexpr std::int64_t kVocabularies[] = {1,      33,     512,     16'384, 16'385,
                                           65'536, 65'537, 151'936, 262'272};
 
@@ -206,7 +221,7 @@ TEST(HeadPlan, CoversTheVocabularyWithinItsLimits) {
     for (const std::int64_t vocab : kVocabularies) {
       const bool is_split = outputs == artifact::HeadOutputs::kSplit;
       std::int64_t expected = 0;
-      for (const auto& package : plan_heads(outputs, vocab, 896, nullptr)) {
+      for (const auto& package : heads(outputs, vocab, 896)) {
         EXPECT_TRUE(is_split || package.size() == 1U);
         for (const Range& range : package) {
           EXPECT_EQ(range.begin, expected);
@@ -223,8 +238,8 @@ TEST(HeadPlan, CoversTheVocabularyWithinItsLimits) {
 }
 
 TEST(HeadPlan, SplitsOutputsEvenlyAndPackagesByBytesAlone) {
-  EXPECT_EQ(plan_heads(artifact::HeadOutputs::kOne, 151'936, 896, nullptr).size(), 3U);
-  const auto small = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 896, nullptr);
+  EXPECT_EQ(heads(artifact::HeadOutputs::kOne, 151'936, 896).size(), 3U);
+  const auto small = heads(artifact::HeadOutputs::kSplit, 151'936, 896);
   ASSERT_EQ(small.size(), 1U);
   ASSERT_EQ(small.front().size(), 10U);
   for (const Range& range : small.front()) {
@@ -233,18 +248,17 @@ TEST(HeadPlan, SplitsOutputsEvenlyAndPackagesByBytesAlone) {
   }
   // One more range where those of the fewest would be slow.
   const auto is_slow = [&](std::int64_t rows) { return rows == small.front().front().end; };
-  const auto other = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 896, is_slow);
+  const auto other = heads(artifact::HeadOutputs::kSplit, 151'936, 896, is_slow);
   ASSERT_EQ(other.size(), 1U);
   EXPECT_EQ(other.front().size(), small.front().size() + 1);
   EXPECT_EQ(other.front().back().end, 151'936);
   // There are no others: the fewest stay.
-  EXPECT_EQ(
-      plan_heads(artifact::HeadOutputs::kSplit, 151'936, 896, [](std::int64_t) { return true; })
-          .front()
-          .size(),
-      small.front().size());
+  EXPECT_EQ(heads(artifact::HeadOutputs::kSplit, 151'936, 896, [](std::int64_t) { return true; })
+                .front()
+                .size(),
+            small.front().size());
   // 622 MB: three packages, of which none is much larger than the others.
-  const auto large = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 4096, nullptr);
+  const auto large = heads(artifact::HeadOutputs::kSplit, 151'936, 4096);
   ASSERT_EQ(large.size(), 3U);
   std::size_t outputs = 0;
   for (const auto& package : large) {
@@ -261,7 +275,7 @@ TEST(HeadPlan, KeepsToASizeThatIsGiven) {
   };
   for (const auto outputs : {artifact::HeadOutputs::kOne, artifact::HeadOutputs::kSplit})
     for (const std::uint64_t size : {1'000'000U, 20'000'000U, 100'000'000U}) {
-      const auto plan = plan_heads(outputs, 151'937, 896, nullptr, 0, size);
+      const Heads plan = heads(outputs, 151'937, 896, nullptr, size);
       for (const auto& package : plan) EXPECT_LE(bytes_of(package, 896), size);
       // As few as there can be, but for rounding to a multiple of 32 rows; of outputs that fit an
       // axis, it may be that only one fits a package.
@@ -272,13 +286,38 @@ TEST(HeadPlan, KeepsToASizeThatIsGiven) {
       EXPECT_EQ(plan.back().back().end, 151'937);
     }
   // Larger than the usual limit, too: one package, whose outputs still fit an axis.
-  const auto large = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 4096, nullptr, 0, 1 << 30);
+  const auto large = heads(artifact::HeadOutputs::kSplit, 151'936, 4096, nullptr, 1 << 30);
   ASSERT_EQ(large.size(), 1U);
   for (const Range& range : large.front()) EXPECT_LE(range.end - range.begin, kMaxChannels);
   // Not less than a multiple of channels.
-  const auto least = plan_heads(artifact::HeadOutputs::kOne, 100, 896, nullptr, 0, 1000);
+  const auto least = heads(artifact::HeadOutputs::kOne, 100, 896, nullptr, 1000);
   ASSERT_EQ(least.size(), 4U);
   EXPECT_EQ(least.front().front().end, kChannelMultiple);
+}
+
+// Millions of heads would take memory and time before anything could be said about them.
+TEST(HeadPlan, RefusesMoreHeadsThanAnybodyCanRun) {
+  using artifact::HeadOutputs;
+  constexpr std::int64_t kRows = 151'936;
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  const auto message = [](const auto& planned) {
+    return planned.ok() ? std::string("planned") : std::string(planned.status().message());
+  };
+  for (const auto outputs : {HeadOutputs::kOne, HeadOutputs::kSplit}) {
+    const auto tiny = plan_heads(outputs, kRows, 896, nullptr, 0, 1000);
+    EXPECT_EQ(tiny.status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(message(tiny),
+              "[--shards, --plan] expected at most 1024 heads for a vocabulary of 151936, got 4748 "
+              "of about 32 rows");
+    for (const std::int64_t packages : {0, 1, 1024}) {
+      const bool is_whole = outputs == HeadOutputs::kOne && packages != 0;
+      EXPECT_EQ(plan_heads(outputs, kHuge, 1, nullptr, packages, std::uint64_t{1} << 50).ok(),
+                is_whole)
+          << packages;
+    }
+    EXPECT_EQ(plan_heads(outputs, 1024 * 32, 896, nullptr, 0, 1000)->size(), kMaxHeads);
+    EXPECT_FALSE(plan_heads(outputs, 1024 * 32 + 1, 896, nullptr, 0, 1000).ok());
+  }
 }
 
 TEST(SizeOfSpec, KnowsSizesAlone) {

@@ -35,6 +35,16 @@ TEST(FileKind, IsToldFromTheFirstBytes) {
   EXPECT_NE(kind_of("[1]", "vocab.json").find("a JSON file"), std::string::npos);
 }
 
+TEST(FileKind, TellsSafetensorsByTheHeader) {
+  const auto is_one = [](std::string_view bytes) {
+    return is_safetensors(std::as_bytes(std::span(bytes)));
+  };
+  EXPECT_TRUE(is_one("\x10\0\0\0\0\0\0\0{\"a\""sv));
+  EXPECT_FALSE(is_one("\x10\0\0\0\0\0\0\0"sv));
+  EXPECT_FALSE(is_one("\x10\0\0\0\0\0\0\0["sv));
+  EXPECT_FALSE(is_one("\x10\0\0\0\0\0\1\0{"sv)) << "a header of 281 TB";
+}
+
 TEST(FileKind, IsInTheErrorOfAFileThatIsNoModel) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.file("page.gguf");

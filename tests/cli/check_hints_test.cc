@@ -172,7 +172,7 @@ std::vector<Case> cases() {
       {"many-layers",
        {R"({"packages": "bounded"})"},
        {.model = "llama", .sizes = kDeep, .form = kBlend}},
-      {"layers-of-law-5", {"--shards each"}, deep},
+      {"more-than-three-layers", {"--shards each"}, deep},
       {"many-ports", {"--kv-form slice"}, deep},
       {"many-ports", {"--shards each"}, deep},
       {"wide-output", {R"({"projections": "split", "head-outputs": "split"})"}, wide},

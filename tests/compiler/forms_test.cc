@@ -177,7 +177,8 @@ TEST_P(Forms, ATiedFloatHeadHoldsTheEmbeddings) {
 }
 
 TEST(FlexibleFunctions, AreRefusedWithAppendedAndPackedCaches) {
-  for (const auto cache : {artifact::CacheForm::kReadOnly, artifact::CacheForm::kSlice}) {
+  for (const auto cache : {artifact::CacheForm::kReadOnly, artifact::CacheForm::kGrowing,
+                           artifact::CacheForm::kSlice}) {
     const TemporaryFolder folder;
     CompileOptions options;
     options.range_dim = true;

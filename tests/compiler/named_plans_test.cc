@@ -107,6 +107,20 @@ TEST(SizeOfPackages, HoldsForLayersAndHeads) {
     EXPECT_EQ(note.find("more than 150"), std::string::npos) << note;
 }
 
+// One line, before any work.
+TEST(SizeOfPackages, IsRefusedWhereTheHeadWouldTakeThousands) {
+  CompileOptions options = {.prefill = 1, .dry_run = true};
+  options.recipe = *parse_recipe("int8");
+  options.packages = ane::plan_of_shards("1KB");
+  const auto report =
+      compile(source_path("tests/compiler/data/shapes/phi-4-mini"), "unused", options);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(report.status().message(),
+            "[--shards, --plan] expected at most 1024 heads for a vocabulary of 200064, got 6252 "
+            "of about 32 rows");
+}
+
 TEST(SizeOfPackages, IsExplainedWhereItCannotHold) {
   const auto note_of = [](const compiler::CompileReport& report) {
     const auto note = std::ranges::find_if(

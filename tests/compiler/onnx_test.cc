@@ -98,7 +98,7 @@ TEST(OnnxTiny, PassedIntegersGiveWhatTheirFloatsGive) {
   EXPECT_GE(anemone::testing::cosine(answers[0].logits, answers[1].logits), 0.999);
 }
 
-// As of any checkpoint: a prompt that leaves the tiers, and a head that gives tokens.
+// Tiers that the prompt outgrows, and a head that gives tokens, change no token here either.
 TEST(OnnxTiny, TiersAndAGreedyHeadGiveTheSameTokens) {
   const Checkpoint tiny = {"tiny", anemone::testing::source_path("tests/checkpoint/data/onnx")};
   const std::vector<std::int32_t> prompt = {5, 9, 30, 17, 4, 21, 8};

@@ -79,6 +79,21 @@ TEST(PlanningOfChanges, SaysWhyLayersThatShareKeysHaveNoPacks) {
       << refused.message();
 }
 
+// 128 layers of 1,024 experts, each above the size: alone and as parts of their layers.
+TEST(PlanningOfChanges, RefusesAHundredThousandPackages) {
+  const Json many = {
+      {"num_hidden_layers", 128}, {"num_local_experts", 1024}, {"decoder_sparse_step", 1}};
+  for (const auto experts : {artifact::ExpertsForm::kDense, artifact::ExpertsForm::kPacks}) {
+    CompileOptions options = kPlanned;
+    options.form.experts = experts;
+    options.packages = ane::plan_of_shards("1KB");
+    const Status refused = plan_changed("qwen3_moe", many, options);
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+    EXPECT_EQ(refused.message(),
+              "[--shards, --plan] expected at most 65536 packages of layers and experts, got more");
+  }
+}
+
 TEST(PlanningOfChanges, NamesTheQuantizationThatIsNotRead) {
   for (const auto& [config, name] :
        {std::pair<Json, const char*>{

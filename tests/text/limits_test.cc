@@ -13,6 +13,7 @@
 #include "text/chat/chat_template.h"
 #include "text/table_hash.h"
 #include "text/text_work.h"
+#include "text/tokenizer/regex.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace anemone::text {
@@ -216,6 +217,19 @@ TEST(TokenizerLimits, PlacesInTheTablesCannotBeForeseen) {
       places.insert(table_place(key, table_multiplier(), kShift));
     }
     EXPECT_GT(places.size(), 250U);
+  }
+}
+
+// Errors are kept and printed, so they hold the beginning of a long pattern, and whole characters.
+TEST(Messages, ShowTheBeginningOfALongPattern) {
+  std::string e_acute;
+  for (int i = 0; i < 1000; ++i) e_acute += "\u00e9";
+  for (const std::string open : {"(", "(?i:", "(?<"}) {
+    const Status refused = Regex::compile(open + e_acute).status();
+    ASSERT_FALSE(refused.ok()) << open;
+    const std::string_view message = refused.message();
+    EXPECT_LT(message.size(), 400U) << message;
+    EXPECT_NE(message.find("\u00e9...] expected "), std::string_view::npos) << message;
   }
 }
 

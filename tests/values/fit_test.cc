@@ -26,7 +26,7 @@ TEST(Fit, TakesTheMiddle) {
   EXPECT_EQ(fitted(tall, 2, 2).samples, Samples(4, 10));
 }
 
-// As resize((2, 1), BILINEAR) of Pillow does, to the value.
+// Pillow's resize((2, 1), BILINEAR) gives the same values.
 TEST(Fit, ShrinksByAWeightedMean) {
   const Picture stripes{2, 4, 1, {0, 200, 100, 100, 0, 200, 100, 100}};
   const Picture half = fitted(stripes, 1, 2);
@@ -34,7 +34,7 @@ TEST(Fit, ShrinksByAWeightedMean) {
   EXPECT_EQ(half.samples, (Samples{100, 114}));
 }
 
-// As resize((4, 2), BILINEAR) of Pillow does, to the value.
+// Pillow's resize((4, 2), BILINEAR) gives the same values.
 TEST(Fit, EnlargesBetweenPixels) {
   const Picture two{1, 2, 1, {0, 100}};
   EXPECT_EQ(fitted(two, 2, 4).samples, (Samples{0, 25, 75, 100, 0, 25, 75, 100}));

@@ -15,7 +15,7 @@
 namespace anemone::values {
 namespace {
 
-// An APP1 segment of a JPEG file whose Exif data have this orientation behind another entry.
+// An APP1 segment of a JPEG file whose Exif data have this orientation after another entry.
 std::string exif_segment(bool is_big_endian, int orientation) {
   const auto number = [&](unsigned value, std::size_t size) {
     std::string out;
@@ -43,7 +43,7 @@ TEST(ExifOrientation, IsReadInBothByteOrders) {
       EXPECT_EQ(exif_orientation(bytes_of(exif_segment(is_big_endian, orientation))), orientation);
     for (const int unknown : {0, 9, 65535})
       EXPECT_EQ(exif_orientation(bytes_of(exif_segment(is_big_endian, unknown))), 1);
-    // Cut short anywhere before its value.
+    // A segment that ends anywhere before its value has none.
     const std::string whole = exif_segment(is_big_endian, 6);
     for (std::size_t size = 0; size + 8 <= whole.size(); ++size)
       EXPECT_EQ(exif_orientation(bytes_of(whole.substr(0, size))), 1) << size;
@@ -87,7 +87,7 @@ std::string jpeg(const std::string& name) {
 constexpr std::array<std::array<int, 3>, 4> kColors = {
     {{200, 30, 20}, {20, 180, 60}, {30, 60, 190}, {220, 220, 210}}};
 
-// Whether the pixel has about this color.
+// Expects a pixel to have about this color.
 void expect_color(const Picture& picture, std::int64_t y, std::int64_t x,
                   const std::array<int, 3>& color, int tolerance = 3) {
   for (std::int64_t c = 0; c < 3; ++c) {

@@ -85,7 +85,7 @@ Result<Entry> read_entry(ByteReader& reader) {
   return entry;
 }
 
-// All that stands before the data of the tensors.
+// Everything that stands before the data of the tensors.
 struct Head {
   Metadata metadata;
   std::uint64_t alignment = 0;
@@ -184,8 +184,8 @@ Status place(Entry& entry, std::span<const std::byte> data, std::uint64_t alignm
   return {};
 }
 
-// Where the data of the last tensor ends, from the begin of the data; tensors of which that cannot
-// be told yet, or is more than any disk has, do not count.
+// Where the data of the last tensor ends, from the beginning of the data. Tensors of which that
+// cannot be told yet, or of which it is more than any disk has, do not count.
 std::uint64_t end_of_data(const std::vector<Entry>& entries) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
   std::uint64_t end = 0;
@@ -257,8 +257,8 @@ Status GgufFile::read_part(const std::string& path, std::size_t part) {
   auto read = read_head(reader, part, path);
   if (!read.ok() && reader.ran_out())
     return corrupt(
-        "[{}] ends within its header, at {}: it was cut short or is damaged: download "
-        "it again (anemone pull resumes)",
+        "[{}] ends within its header, at {}: it was cut short or is damaged: download it again "
+        "(anemone pull resumes)",
         path, format_bytes(file->bytes().size()));
   ANEMONE_ASSIGN_OR_RETURN(Head head, std::move(read));
   const std::uint64_t alignment = head.alignment;
@@ -268,8 +268,7 @@ Status GgufFile::read_part(const std::string& path, std::size_t part) {
   const auto data = file->bytes().subspan(
       static_cast<std::size_t>(std::min<std::uint64_t>(data_begin, file->bytes().size())));
   if (const std::uint64_t end = end_of_data(entries); end > data.size())
-    return corrupt("[{}] has {} of {}: it was cut short: download it again (anemone pull resumes)",
-                   path, format_bytes(file->bytes().size()), format_bytes(data_begin + end));
+    return cut_short(path, file->bytes().size(), data_begin + end);
   ANEMONE_RETURN_IF_ERROR(find_types(entries, data.size(), alignment, path));
   std::vector<const TensorInfo*> placed;
   for (Entry& entry : entries) {

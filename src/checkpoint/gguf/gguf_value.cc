@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace anemone::checkpoint::gguf {
 namespace {
@@ -125,10 +126,11 @@ Result<std::string_view> read_string(ByteReader& reader) {
 Result<Metadata> Metadata::read(ByteReader& reader, std::uint64_t count,
                                 const std::string& subject) {
   // A pair takes at least a length, a type and a byte.
-  if (count > reader.remaining() / 13) {
+  constexpr std::uint64_t kLeastPair = 13;
+  if (count > reader.remaining() / kLeastPair) {
     reader.mark_ran_out();
     return corrupt("[{}] expected at most {} metadata values in the file, got {}", subject,
-                   reader.remaining() / 13, count);
+                   reader.remaining() / kLeastPair, count);
   }
   Metadata metadata;
   metadata.subject_ = subject;
@@ -267,7 +269,7 @@ std::string Metadata::describe(const Value& value) {
       const auto text = read_string(reader);
       if (!text.ok()) return "";
       if (text->size() <= kLongest) return std::string(*text);
-      return fmt::format("{}... ({} bytes)", text->substr(0, kLongest), text->size());
+      return fmt::format("{} ({} bytes)", shortened(*text, kLongest), text->size());
     }
     default:
       return fmt::format("{}", integer_at(value, 0).value_or(0));

@@ -110,13 +110,13 @@ class DecoderReader {
     return first->input(0);
   }
 
-  // The rotary embedding of its own that makes `value`; null where there is none.
+  // The RotaryEmbedding node that gives `value`; null where another node does.
   const Node* rotary_of(const std::string& value) const {
     const Node* node = graph_.producer(value);
     return node != nullptr && node->op == "RotaryEmbedding" ? node : nullptr;
   }
 
-  // What goes into the rotary embedding of a value, or the value itself.
+  // The value that a RotaryEmbedding node rotates to give `value`; `value` itself without one.
   Result<std::string> read_rotary(const std::string& value) {
     const Node* node = rotary_of(value);
     if (node == nullptr) return value;
@@ -174,7 +174,7 @@ class DecoderReader {
   Status read_attention(const Node& node) {
     const std::int64_t heads = node.integer("num_heads", 0);
     const std::int64_t kv_heads = node.integer("kv_num_heads", 0);
-    // The attention rotates, or a node before each of the queries and the keys.
+    // Either the attention rotates, or a node of its own rotates the queries and another the keys.
     const Node* q_rotary = rotary_of(node.input(0));
     const Node* k_rotary = rotary_of(node.input(1));
     const bool is_apart = q_rotary != nullptr;

@@ -108,7 +108,7 @@ class BlocksDecoder : public WeightDecoder {
 
   std::optional<QuantizedForm> quantized_form() const override {
     if (form_.zeros != nullptr || form_.columns % form_.block != 0) return std::nullopt;
-    // Nothing smaller is kept.
+    // Packages store no integers of two bits; those of four hold the same values.
     return QuantizedForm{form_.block, std::max(form_.bits, 4), form_.scales->dtype == DType::kFp16};
   }
   void read_quants(const WeightRef& /*weight*/, std::int64_t row, std::span<std::int8_t> quants,
@@ -121,7 +121,7 @@ class BlocksDecoder : public WeightDecoder {
   }
 
  private:
-  // Number `index` of those that lie packed from `at` on, low bits first.
+  // Integer `index` of those that are packed from `at` on, low bits first.
   int packed(const std::byte* at, std::int64_t index) const {
     if (form_.bits == 8) return static_cast<int>(at[index]);
     const std::int64_t in_byte = 8 / form_.bits;

@@ -72,7 +72,7 @@ class NamedDecoder {
     Projection* out;
     std::int64_t rows;  // in the matrix of all; 0: an equal part
   };
-  // Projections of one input: each under its own name, or all as one matrix.
+  // Reads projections of one input, which are one matrix or have a name each.
   Status read_together(const std::string& at, const char* name_of_all, std::int64_t columns,
                        const std::vector<Named>& projections) const {
     const auto all = read_projection(at + name_of_all, columns);

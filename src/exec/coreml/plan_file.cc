@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/json.h"
 #include "exec/coreml/residency.h"
 
@@ -66,7 +67,7 @@ Result<Device> device_of(const Json& value, const std::string& subject) {
     for (const Device device : kDevices)
       if (value.get_ref<const std::string&>() == device_name(device)) return device;
   return parse_error("[{}] expected one of ane, gpu, cpu and unknown as a device, got {}", subject,
-                     dump_json(value).substr(0, 60));
+                     shortened(dump_json(value), 60));
 }
 
 Result<PlannedOperation> operation_of(const Json& json, const std::string& subject) {

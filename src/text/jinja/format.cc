@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "text/jinja/number_format.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/text_tools.h"
@@ -18,7 +19,7 @@ constexpr int kMaxWidth = 10'000;
 constexpr std::size_t kNumberBytes = 250;
 
 Status bad_format(std::string_view format) {
-  return invalid_argument("[chat template] unsupported format \"{}\"", format.substr(0, 60));
+  return invalid_argument("[chat template] unsupported format \"{}\"", shortened(format, 60));
 }
 
 // Reads digits; -1 when there are none, -2 when too large.

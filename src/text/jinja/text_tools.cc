@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/escape.h"
 #include "text/jinja/limits.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -33,11 +34,8 @@ bool is_line_end(char32_t value) {
 }  // namespace
 
 std::string shown(std::string_view name) {
-  constexpr std::size_t kMost = 100;
-  if (name.size() <= kMost) return std::string(name);
-  std::size_t end = kMost;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
-  return std::string(name.substr(0, end)) + "...";
+  constexpr std::size_t kMaxBytes = 100;
+  return shortened(name, kMaxBytes);
 }
 
 std::string_view strip(std::string_view text, const std::optional<std::string>& characters,

@@ -11,8 +11,8 @@
 
 namespace anemone::text::jinja {
 
-// A name as errors show it: the first hundred bytes or so of a long one. What the names of a
-// template are may be texts of megabytes, and errors are kept.
+// Gives a name as errors show it, shortened() to 100 bytes: templates may have names of megabytes,
+// and errors are kept.
 std::string shown(std::string_view name);
 
 // `characters` nullopt: white space.

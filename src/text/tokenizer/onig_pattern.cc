@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace anemone::text {
 namespace {
@@ -41,12 +42,12 @@ class Translator {
  private:
   Status refuse(std::string_view what) const {
     return unsupported(
-        "[regex {}] expected the common part of Oniguruma and PCRE2, got {} (byte {})", pattern_,
-        what, at_);
+        "[regex {}] expected the common part of Oniguruma and PCRE2, got {} (byte {})",
+        shown_pattern(pattern_), what, at_);
   }
   Status malformed(std::string_view what) const {
-    return parse_error("[regex {}] expected a valid pattern, got {} (byte {})", pattern_, what,
-                       at_);
+    return parse_error("[regex {}] expected a valid pattern, got {} (byte {})",
+                       shown_pattern(pattern_), what, at_);
   }
   bool looking_at(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
   bool in_caseless() const { return !caseless_.empty() && caseless_.back(); }
@@ -261,6 +262,11 @@ class Translator {
 
 Result<std::string> translate_oniguruma(std::string_view pattern) {
   return Translator(pattern).run();
+}
+
+std::string shown_pattern(std::string_view pattern) {
+  constexpr std::size_t kMaxBytes = 200;
+  return shortened(pattern, kMaxBytes);
 }
 
 }  // namespace anemone::text

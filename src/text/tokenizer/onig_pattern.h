@@ -15,4 +15,7 @@ namespace anemone::text {
 // the construct otherwise.
 Result<std::string> translate_oniguruma(std::string_view pattern);
 
+// Gives a pattern as messages show it, shortened() to 200 bytes.
+std::string shown_pattern(std::string_view pattern);
+
 }  // namespace anemone::text

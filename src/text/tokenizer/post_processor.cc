@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "text/tokenizer/vocab.h"
 
 namespace anemone::text {
@@ -15,7 +16,7 @@ namespace {
 Result<std::int32_t> parse_id(const Json& json) {
   if (!json.is_number_integer() || json.get<std::int64_t>() < 0 ||
       json.get<std::int64_t>() > kMaxTokenId)
-    return corrupt("[post_processor] expected a token id, got {}", dump_json(json).substr(0, 40));
+    return corrupt("[post_processor] expected a token id, got {}", shortened(dump_json(json), 40));
   return json.get<std::int32_t>();
 }
 

@@ -91,11 +91,6 @@ int find_next(const pcre2_code* code, std::string_view text, std::size_t start, 
   return again;
 }
 
-// The beginning of a pattern, short enough for a message.
-std::string_view shown(std::string_view source) {
-  return source.substr(0, 200);
-}
-
 std::string pcre_message(int code) {
   PCRE2_UCHAR buffer[256] = {};
   pcre2_get_error_message(code, buffer, sizeof buffer);
@@ -109,7 +104,7 @@ Result<Regex> Regex::compile(std::string_view source) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string translated, translate_oniguruma(source));
   std::unique_ptr<pcre2_compile_context, void (*)(pcre2_compile_context*)> context(
       pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
-  if (context == nullptr) return out_of_memory("[regex {}] cannot allocate", shown(source));
+  if (context == nullptr) return out_of_memory("[regex {}] cannot allocate", shown_pattern(source));
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE where = 0;
@@ -117,7 +112,7 @@ Result<Regex> Regex::compile(std::string_view source) {
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
                     PCRE2_UTF | PCRE2_UCP | PCRE2_USE_OFFSET_LIMIT, &error, &where, context.get());
   if (code == nullptr)
-    return parse_error("[regex {}] expected a valid pattern: {}", shown(source),
+    return parse_error("[regex {}] expected a valid pattern: {}", shown_pattern(source),
                        pcre_message(error));
   // If there is no JIT (unsupported machine, no executable memory), PCRE2's interpreter matches the
   // same.
@@ -132,7 +127,7 @@ Status Regex::find_all(std::string_view text, ChargedVector<Match>& matches,
   const auto* code = static_cast<const pcre2_code*>(code_.get());
   MatchData& match = match_data();
   if (match.data == nullptr || match.context == nullptr)
-    return out_of_memory("[regex {}] cannot allocate", shown(source_));
+    return out_of_memory("[regex {}] cannot allocate", shown_pattern(source_));
   pcre2_set_match_limit(match.context,
                         static_cast<std::uint32_t>(std::min<std::size_t>(
                             kMatchLimit + kMatchLimitPerByte * text.size(), UINT32_MAX)));
@@ -153,12 +148,14 @@ Status Regex::find_all(std::string_view text, ChargedVector<Match>& matches,
       while (start < text.size() && (text[start] & 0xC0) == 0x80) ++start;
       continue;
     }
-    if (rc < 0) return unsupported("[regex {}] cannot match: {}", shown(source_), pcre_message(rc));
+    if (rc < 0)
+      return unsupported("[regex {}] cannot match: {}", shown_pattern(source_), pcre_message(rc));
     step = kSmallStep;
     const std::size_t begin = bounds[0];
     const std::size_t end = bounds[1];
     if (begin > end)
-      return unsupported("[regex {}] expected a match to end after it begins", shown(source_));
+      return unsupported("[regex {}] expected a match to end after it begins",
+                         shown_pattern(source_));
     // An empty match right after a match does not count; one elsewhere makes the search step on.
     if (end > begin || begin != last_end) {
       if (matches.is_full()) ANEMONE_RETURN_IF_ERROR(matches.make_room(1));

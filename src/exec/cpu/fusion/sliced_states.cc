@@ -80,7 +80,8 @@ std::optional<RowSlice> row_slice(const FusionGraph& graph, const PreparedOp& op
     request.end.push_back(i == positions ? shape[i] : end[i].value.value_or(0));
   }
   RowSlice out{0, begin[positions], end[positions]};
-  // Of positions that are all or end with the last, the numbers are not those that are written.
+  // Where a mask takes all positions from the first or to the last, the written numbers do not
+  // count.
   if (is_masked(request.begin_mask, positions)) out.begin = {0, {}};
   if (is_masked(request.end_mask, positions)) out.end = {shape[positions], {}};
   const auto slice = resolve_slice(shape, request);
