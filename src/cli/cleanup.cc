@@ -9,8 +9,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/executable_path.h"
 #include "base/scratch_folder.h"
-#include "bench/load_time.h"
 #include "compiler/output_folder.h"
 
 namespace anemone::cli {
@@ -43,7 +43,7 @@ pid_t fork_in_handler() {
 }  // namespace
 
 Cleanup::Cleanup(Kind kind, const std::string& path) {
-  executable = bench::executable_path();
+  executable = executable_path();
   path_to_clean = path;
   arguments = {executable.c_str(), kFlag, kind == Kind::kOutput ? kOutput : kScratch,
                path_to_clean.c_str(), nullptr};
