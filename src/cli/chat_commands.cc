@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "base/escape.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/parse_number.h"
 #include "cli/output.h"
 #include "cli/usage.h"
 
@@ -45,14 +45,6 @@ void say_error(const Status& status) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-template <typename T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // Sets a number between two bounds, or takes it away where the text is "default".
 template <typename T>
 Status set(std::string_view name, std::string_view text, T least, T most, std::string_view span,
@@ -61,7 +53,7 @@ Status set(std::string_view name, std::string_view text, T least, T most, std::s
     target.reset();
     return {};
   }
-  const auto value = number<T>(text);
+  const auto value = parse_number<T>(text);
   if (!value || !(*value >= least && *value <= most))
     return invalid_argument("[{}] expected {}, got {}", name, span, shortened(text, 40));
   target = *value;

@@ -2,7 +2,6 @@
 #include "cli/predict_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/parse_number.h"
 #include "cli/feature_text.h"
 #include "values/convert.h"
 #include "values/fill.h"
@@ -121,21 +121,13 @@ std::string_view take_part(std::string_view& text, char separator) {
   return part;
 }
 
-template <typename T>
-std::optional<T> whole_number(std::string_view text) {
-  T out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return out;
-}
-
 // "1x8".
 std::optional<Shape> parse_shape(std::string_view text) {
   constexpr std::size_t kMostDimensions = 32;
   if (text.empty() || text.ends_with('x')) return std::nullopt;
   Shape out;
   while (!text.empty()) {
-    const auto size = whole_number<std::int64_t>(take_part(text, 'x'));
+    const auto size = parse_number<std::int64_t>(take_part(text, 'x'));
     if (!size || *size < 0 || out.size() == kMostDimensions) return std::nullopt;
     out.push_back(*size);
   }
@@ -156,7 +148,7 @@ std::optional<MadeUp> parse_made_up(std::string_view text) {
   if (out.word != "zeros" && out.word != "ones" && out.word != "random") return std::nullopt;
   if (out.word == "random" && !text.empty()) {
     std::string_view rest = text;
-    if (const auto seed = whole_number<std::uint64_t>(take_part(rest, ':'))) {
+    if (const auto seed = parse_number<std::uint64_t>(take_part(rest, ':'))) {
       out.seed = *seed;
       text = rest;
     }
