@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "base/file.h"
 #include "cli/feature_text.h"
 #include "values/picture.h"
 
@@ -166,8 +165,7 @@ Result<std::string> picture_output(const mlpackage::FunctionInterface& function,
       path, images.size());
 }
 
-Status write_picture(const std::string& path, const Tensor& output,
-                     const FeatureDescription& description) {
+Result<std::string> picture_bytes(const Tensor& output, const FeatureDescription& description) {
   const Shape& shape = output.shape();
   values::Picture picture;
   picture.channels = mlpackage::image_channels(description.color_space);
@@ -187,8 +185,7 @@ Status write_picture(const std::string& path, const Tensor& output,
       picture.samples.push_back(
           value > 0 ? static_cast<std::uint8_t>(std::min(255.0, std::round(value))) : 0);
     }
-  ANEMONE_ASSIGN_OR_RETURN(const std::string bytes, values::png_bytes(picture));
-  return write_file(path, bytes);
+  return values::png_bytes(picture);
 }
 
 }  // namespace anemone::cli

@@ -32,9 +32,9 @@ Result<OutputFile> output_file(const std::string& path);
 Result<std::string> picture_output(const mlpackage::FunctionInterface& function,
                                    const std::string& path);
 
-// Writes an output of the shape [1, channels, height, width] as a PNG file: values are rounded, and
+// The PNG file of an output of the shape [1, channels, height, width]: values are rounded, and
 // those outside of 0..255 become the nearest of these.
-Status write_picture(const std::string& path, const Tensor& output,
-                     const mlpackage::FeatureDescription& description);
+Result<std::string> picture_bytes(const Tensor& output,
+                                  const mlpackage::FeatureDescription& description);
 
 }  // namespace anemone::cli
