@@ -24,6 +24,7 @@ std::atomic<InterruptMode> current_mode = InterruptMode::kEndsProcess;
 std::atomic<bool> has_terminal = false;
 termios terminal;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may not lock");
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
 static_assert(std::atomic<InterruptMode>::is_always_lock_free, "a signal handler may not lock");
 
 // Only what a signal handler may call.
