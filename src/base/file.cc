@@ -150,7 +150,7 @@ Status AtomicFile::commit_all(std::span<AtomicFile> files) {
   for (AtomicFile& file : files)
     if (const std::string temporary = std::exchange(file.temporary_, {}); !temporary.empty())
       ::unlink(temporary.c_str());
-  // The last one of them is that of which the rename failed.
+  // The rename of the last one of them failed.
   for (std::size_t i = 0; i + 1 < renamed; ++i) ::unlink(files[i].path_.c_str());
   return status;
 }

@@ -136,7 +136,8 @@ Status print_freed(bool is_json, std::uint64_t bytes) {
   return print_out(fmt::format("{} are free again\n", format_bytes(bytes)));
 }
 
-// What processes that were killed left of their temporary folders, as verify has one.
+// Deletes the temporary folders that killed processes left, for instance those of verify. Returns
+// how many bytes that freed.
 Result<std::uint64_t> discard_scratch() {
   ANEMONE_ASSIGN_OR_RETURN(const std::string folder, make_cache_folder());
   return ScratchFolder::discard_all(folder);

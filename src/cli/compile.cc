@@ -151,7 +151,7 @@ Result<artifact::Form> to_form(const CompileFlags& options, compiler::Processor 
 }
 
 Result<ir::Opset> to_target(const std::string& name) {
-  // check takes the same names, and of more systems.
+  // `check` takes these names, too, and those of systems for which nothing is compiled.
   const auto version = ane::parse_target(name);
   for (const ir::Opset opset : {ir::Opset::kIOS16, ir::Opset::kIOS17, ir::Opset::kIOS18})
     if (version.ok() && *version == ir::specification_version(opset)) return opset;
@@ -207,7 +207,7 @@ std::string warning_of(const CompileFlags& options, const compiler::Recipe& reci
     return scheme == quant::Scheme::kInt8Block || scheme == quant::Scheme::kInt4Block ||
            scheme == quant::Scheme::kPassthrough;
   };
-  // The host looks the embeddings up, not the chip.
+  // The host looks up the embeddings, so the chip does not see their blocks.
   const auto is_by_blocks = [&](const auto& role) {
     return role.first != models::WeightRole::kEmbedding && has_blocks(role.second);
   };
@@ -224,8 +224,7 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const NamedModel found, find_model(options.model));
   if (artifact::is_artifact(found.path))
     return unsupported(
-        "[{}] expected a checkpoint or a GGUF file, got a model that is compiled "
-        "already",
+        "[{}] expected a checkpoint or a GGUF file, got a model that is compiled already",
         found.path);
   const std::string& model = found.path;
   // A snapshot of the hub's cache is called by its commit.

@@ -83,7 +83,7 @@ void catch_interrupts(InterruptMode mode) {
   handle(SIGINT, on_interrupt);
   for (const int signal : {SIGTERM, SIGHUP}) {
     struct sigaction before = {};
-    // nohup ignores SIGHUP, and means it.
+    // A signal that is ignored stays so: nohup ignores SIGHUP.
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
       handle(signal, on_interrupt);
   }

@@ -25,9 +25,9 @@ void catch_interrupts(InterruptMode mode = InterruptMode::kEndsProcess);
 // A flag that a signal sets, or whoever wants the work in progress to stop; it lives as long as the
 // process. Generation, compilation and downloads poll it.
 std::atomic<bool>& interrupt_flag();
-// Whether the flag was set; clears it.
+// Clears the flag, and returns whether it was set.
 bool take_interrupt();
-// Whether a signal came that nobody has taken.
+// True if a signal came that take_interrupt() has not taken.
 bool is_interrupted();
 
 // Says "anemone: interrupted" in a line of its own and ends the process by the signal that came, or

@@ -84,8 +84,8 @@ void add_classes(const TensorView& view, const std::vector<std::string>& labels,
   text += table(rows, "  ");
 }
 
-// The output that is the label of the most probable class, as a package declares it. A text has no
-// tensor, so that an executor does not give it.
+// Adds the label of the most probable class, if the package declares it as an output. Executors do
+// not give that output, because it is a text and has no tensor.
 void add_label(const std::string& label, const exec::Outputs& outputs,
                const mlpackage::FunctionInterface& described, Report& report) {
   const FeatureDescription* output = described.output(described.predicted_feature_name);

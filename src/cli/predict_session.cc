@@ -132,7 +132,8 @@ struct Values {
   std::vector<std::string> default_shapes;  // made up, and could be of other shapes: "x [1, 16]"
 };
 
-// Adds the inputs that are given one by one, and what fills the others; `values` keeps them.
+// Adds the inputs that are given one by one, and the values that fill the others, to `inputs`.
+// `values` owns them.
 Status add_values(const PredictRequest& request, const exec::Signature& signature,
                   const Described& described, Values& values, exec::Inputs& inputs) {
   std::vector<GivenValue> all;

@@ -74,7 +74,7 @@ Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& 
 }
 
 Result<std::string> prompt_text(const RunOptions& options) {
-  // A file that holds "-" is no request to read stdin.
+  // The text "-" of a file does not ask for stdin.
   if (*options.prompt != "-" || !options.prompt_file.empty()) return *options.prompt;
   ANEMONE_ASSIGN_OR_RETURN(std::string text, read_stdin());
   if (text.ends_with('\n')) text.pop_back();

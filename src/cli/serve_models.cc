@@ -56,7 +56,7 @@ class CommandLineModels : public serve::ModelProvider {
         executor_(std::move(executor)),
         paths_(std::move(paths)) {}
 
-  // A checkpoint is known by what it is compiled to, so by its first load.
+  // Of an artifact; 0 for a checkpoint, whose size is known once it was compiled and loaded.
   std::uint64_t bytes(const std::string& name) override {
     const auto manifest = artifact::read_manifest(paths_.at(name));
     return manifest.ok() ? bytes_of(*manifest) : 0;
@@ -88,7 +88,7 @@ class CommandLineModels : public serve::ModelProvider {
   }
 
  private:
-  // At the start, where somebody reads; the log of JSON has no notes.
+  // Says on stderr that a model has no tokenizer, if the log there is text.
   void note_no_tokenizer(const std::string& name) const {
     if (options_.server.log_format == serve::LogFormat::kText)
       fmt::print(stderr, "note: {} has no tokenizer: it answers requests with token ids alone\n",

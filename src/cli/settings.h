@@ -51,7 +51,7 @@ class Settings {
   // The settings file; empty where there is none.
   const std::string& path() const { return path_; }
   const SettingTables& tables() const { return tables_; }
-  // What examine() found, a message each.
+  // The messages about the faults that examine() found.
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
@@ -62,7 +62,7 @@ class Settings {
   // The value of a flag of the last of the commands, which are "", "cache", "cache.prune".
   std::optional<Found> find(const std::vector<std::string>& command, const std::string& flag) const;
   Status set(CLI::Option& option, const Found& found);
-  // Reads the environment and the text of the settings file, of which path_ is set.
+  // Reads the environment and returns the text of the settings file, whose path it keeps in path_.
   static Result<std::string> read_sources(const CLI::App& line, Settings& settings);
   // Checks the values of the options of a command and of those below it. `commands` are the paths
   // of all commands.

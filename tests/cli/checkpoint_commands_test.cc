@@ -69,7 +69,7 @@ TEST(CompileCommand, RefusesWhatItCannotCompile) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-// As check does, and in any case of letters.
+// compile takes the names that check takes, in any case of letters.
 TEST(CompileCommand, TakesTargetsByTheNamesOfBothSystems) {
   for (const char* target : {"macos14", "iOS17", "macOS 14"}) {
     const Outcome outcome =

@@ -107,7 +107,7 @@ TEST_F(PredictOutputs, WritesNoArrayOfSeveralOutputs) {
   EXPECT_FALSE(exists(array));
 }
 
-// The outputs are larger than what the disk takes, the states are not.
+// The limit on file sizes lets the states be written, but not the outputs.
 TEST_F(PredictOutputs, KeepsTheStatesOfBeforeWhereTheOutputsCannotBeWritten) {
   constexpr std::int64_t kMany = 8192;
   mlpackage::Model model;
@@ -131,7 +131,7 @@ TEST_F(PredictOutputs, KeepsTheStatesOfBeforeWhereTheOutputsCannotBeWritten) {
     EXPECT_EQ(outcome.code, 5) << outcome.err;
     EXPECT_FALSE(exists(array));
     EXPECT_EQ(contents(state), before);
-    // Neither a file of states under another name appears.
+    // A file of states that was not there before does not appear either.
     const std::string other = folder.file("other.safetensors");
     EXPECT_EQ(
         run_in("", "ulimit -f 8; ",
@@ -145,7 +145,7 @@ TEST_F(PredictOutputs, KeepsTheStatesOfBeforeWhereTheOutputsCannotBeWritten) {
   EXPECT_EQ(read(outputs, "y").front(), 2);
 }
 
-// An index into a table of four rows, of one to eight of them; the mask has as many.
+// The package takes one to eight indices into a table of four rows, and a mask of as many elements.
 TEST_F(PredictOutputs, TakesErrorsOfTheRunForErrorsOfTheValues) {
   mlpackage::Model model;
   ir::Builder b(model.program, ops::op_registry(), "main", ir::Opset::kIOS18);

@@ -24,7 +24,7 @@ class ServeCommand : public ::testing::Test {
   static Outcome serve(const std::string& arguments, const std::string& stdin_text = "") {
     return run_anemone("serve '" + model() + "' " + arguments, stdin_text);
   }
-  // Many of them take longer than the grace that requests get at the end.
+  // Several such requests take longer than the grace that requests get at the end.
   static std::string endless_request(bool is_stream) {
     return serve::testing::post_text(
         "/v1/completions",

@@ -67,7 +67,7 @@ TEST_F(ServeCommand, TakesAnotherChatTemplate) {
   EXPECT_NE(outcome.out.find("\"text\":\" is Paris\""), std::string::npos) << outcome.out;
 }
 
-// The line that says where the server is, too.
+// The line that says where the server is, is JSON too.
 TEST_F(ServeCommand, WritesALogOfJsonAlone) {
   const anemone::testing::TemporaryFolder folder;
   const std::string script = "'" ANEMONE_BINARY "' " ANEMONE_FLAGS " serve '" + model() +
