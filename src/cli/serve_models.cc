@@ -71,12 +71,15 @@ class CommandLineModels : public serve::ModelProvider {
     const std::string& path = paths_.at(name);
     const CacheRequest request{.threads = context_.threads,
                                .checks_hashes = options_.checks_hashes,
-                               .context = options_.context};
+                               .context = options_.context,
+                               .has_notes = has_notes()};
     // A progress bar would get between the lines of the log once the server runs.
     const bool has_bar = loads_++ < options_.models_at_start();
     ANEMONE_ASSIGN_OR_RETURN(out.model,
                              load_model(path, request, *executor_, load, has_bar ? "loading" : ""));
-    if (out.model->tokenizer() == nullptr) note_no_tokenizer(name);
+    if (out.model->tokenizer() == nullptr && has_notes())
+      fmt::print(stderr, "note: {} has no tokenizer: it answers requests with token ids alone\n",
+                 escaped(name));
     // Only HTTP has a way to ask for labels.
     if (!options_.is_http()) ANEMONE_RETURN_IF_ERROR(out.model->check_generates());
     ANEMONE_RETURN_IF_ERROR(engine::check_speculation(speculation_, *out.model).with("--draft"));
@@ -88,12 +91,8 @@ class CommandLineModels : public serve::ModelProvider {
   }
 
  private:
-  // Says on stderr that a model has no tokenizer, if the log there is text.
-  void note_no_tokenizer(const std::string& name) const {
-    if (options_.server.log_format == serve::LogFormat::kText)
-      fmt::print(stderr, "note: {} has no tokenizer: it answers requests with token ids alone\n",
-                 escaped(name));
-  }
+  // A log of JSON has no lines of text.
+  bool has_notes() const { return options_.server.log_format == serve::LogFormat::kText; }
 
   const ServeOptions options_;
   const engine::SpeculationOptions speculation_;

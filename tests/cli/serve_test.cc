@@ -88,6 +88,12 @@ TEST_F(ServeCommand, WritesALogOfJsonAlone) {
   EXPECT_EQ(events.back()["open_to_all"], false);
 }
 
+TEST_F(ServeCommand, WritesNoNotesIntoALogOfJson) {
+  const std::string note = "note: [--context] has no effect";
+  EXPECT_NE(serve("--context 16 --stdin").err.find(note), std::string::npos);
+  EXPECT_EQ(serve("--context 16 --stdin --log-format json").err.find(note), std::string::npos);
+}
+
 TEST_F(ServeCommand, ServesUntilItIsTold) {
   for (const int signal : {SIGTERM, SIGINT}) {
     ServeProcess server(model(), ready());
