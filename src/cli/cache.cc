@@ -215,16 +215,17 @@ void add_cache_command(CLI::App& app, Context& context) {
       ->required();
   CLI::App* prune = command->add_subcommand(
       "prune",
-      "Remove models that are not complete or of another version, those not used longest, and what "
-      "Core ML compiled of packages that are gone");
+      "Remove models that are not complete or of another version, those not used longest, what "
+      "Core ML compiled of packages that are gone, and temporary files of processes that were "
+      "killed");
   const auto max_size = std::make_shared<std::string>();
   prune->add_option("--max-size", *max_size,
                     "Remove more, the least recently used first, until no more than this is left: "
                     "20GB, 500mb; what Core ML compiled does not count");
   CLI::App* clear = command->add_subcommand(
       "clear",
-      "Remove all models, except those that are being compiled or opened, and all that Core ML "
-      "compiled");
+      "Remove all models, except those that are being compiled or opened, all that Core ML "
+      "compiled, and temporary files of processes that were killed");
   for (CLI::App* part : {list, remove, prune, clear})
     part->add_flag("--json", *is_json, "Machine-readable output");
   command->footer(
