@@ -121,19 +121,19 @@ Result<std::unique_ptr<serve::ModelPool>> make_model_pool(
   std::map<std::string, std::string> paths;
   const std::size_t at_start = options.models_at_start();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i >= at_start || pool.max_bytes > 0) {
-      ANEMONE_ASSIGN_OR_RETURN(const NamedModel found, find_model(options.models[i]));
-    }
+    // The models that load at the start are looked for then.
+    if (i >= at_start || pool.max_bytes > 0)
+      ANEMONE_RETURN_IF_ERROR(find_model(options.models[i]).status());
     paths.emplace(names[i].front(), options.models[i]);
   }
   ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor(context.executor()));
   auto provider = std::make_unique<CommandLineModels>(options, speculation, context,
                                                       std::move(executor), std::move(paths));
-  for (const std::vector<std::string>& of_model : names)
-    if (const std::uint64_t bytes = provider->bytes(of_model.front());
-        pool.max_bytes > 0 && bytes > pool.max_bytes)
-      return invalid_argument("[--models-memory] expected at least the {} of {}, got {}",
-                              format_bytes(bytes), of_model.front(), options.models_memory);
+  if (pool.max_bytes > 0)
+    for (const std::vector<std::string>& of_model : names)
+      if (const std::uint64_t bytes = provider->bytes(of_model.front()); bytes > pool.max_bytes)
+        return invalid_argument("[--models-memory] expected at least the {} of {}, got {}",
+                                format_bytes(bytes), of_model.front(), options.models_memory);
   return serve::ModelPool::create(std::move(names), std::move(provider), std::move(pool));
 }
 
