@@ -26,6 +26,7 @@
 #include "cli/output_place.h"
 #include "exec/coreml/plan_file.h"
 #include "mlpackage/compiled_reader.h"
+#include "mlpackage/package_writer.h"
 
 namespace anemone::cli {
 namespace {
@@ -59,7 +60,7 @@ struct Checked {
 
 // True for a package of `compile` or `probe`, which write the version into its metadata.
 bool is_from_anemone(const mlpackage::Model& model) {
-  return model.metadata.user_defined.contains("com.github.anemone.version");
+  return model.metadata.user_defined.contains(mlpackage::kVersionKey);
 }
 
 // One package is in memory at a time.
