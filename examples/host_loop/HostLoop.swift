@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smallest host of a compiled model through Core ML: the same steps as host_loop.cc, in the same
 // order, for macOS 15 and iOS 18 or later. docs/guide/app.md explains each part. It takes the form
-// that `compile --form examples/host_loop/form.json` writes, of models of attention alone, and
-// names what else an artifact has that it does not know.
+// that `compile --form examples/host_loop/form.json` writes, of models of attention alone. It
+// refuses an artifact that needs more, and says what it does not know.
 //
 //   swiftc -O -parse-as-library HostLoop.swift -o host_loop
 //   ./host_loop ARTIFACT MAX_NEW TOKEN_ID...      prints the ids of the new tokens, one per line
@@ -87,7 +87,7 @@ struct HostError: Error, CustomStringConvertible {
 }
 
 extension Manifest {
-  // Refuses an artifact, and says what it has that this loop does not know.
+  // Refuses an artifact that has something that this loop does not know, and says what that is.
   func checkForm() throws {
     func know(_ isKnown: Bool, _ subject: String, _ expected: String) throws {
       if !isKnown {

@@ -2,8 +2,8 @@
 // The smallest host of a compiled model: it reads the manifest, looks up embeddings, fills every
 // input of every package, keeps the caches, and picks the most likely token. docs/guide/app.md
 // explains each part, and HostLoop.swift does the same through Core ML. It takes the form that
-// `compile --form examples/host_loop/form.json` writes, of models of attention alone, and names
-// what else an artifact has that it does not know.
+// `compile --form examples/host_loop/form.json` writes, of models of attention alone. It refuses an
+// artifact that needs more, and says what it does not know.
 //
 // usage: host_loop ARTIFACT MAX_NEW TOKEN_ID...      prints the ids of the new tokens, one per line
 #include <algorithm>
@@ -117,7 +117,7 @@ class HostLoop {
   const artifact::Manifest& manifest() const { return manifest_; }
 
  private:
-  // Refuses an artifact, and says what it has that this loop does not know.
+  // Refuses an artifact that has something that this loop does not know, and says what that is.
   static void know(bool is_known, const std::string& subject, const std::string& expected) {
     if (!is_known)
       fail({Code::kUnsupported,

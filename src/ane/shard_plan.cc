@@ -2,7 +2,6 @@
 #include "ane/shard_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string>
@@ -10,16 +9,10 @@
 
 #include "ane/limits.h"
 #include "base/error.h"
+#include "base/parse_number.h"
 
 namespace anemone::ane {
 namespace {
-
-std::optional<std::int64_t> parse_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
 
 std::vector<Range> even_ranges(std::int64_t total, std::int64_t parts) {
   std::vector<Range> ranges;
@@ -235,9 +228,9 @@ Result<std::vector<std::vector<Range>>> heads_by_number(artifact::HeadOutputs ou
 std::optional<Range> parse_range(std::string_view text) {
   const auto colon = text.find(':');
   if (colon == text.npos) return std::nullopt;
-  const auto begin = parse_number(text.substr(0, colon));
-  const auto end = parse_number(text.substr(colon + 1));
-  if (!begin || !end || *end <= *begin) return std::nullopt;
+  const auto begin = parse_number<std::int64_t>(text.substr(0, colon));
+  const auto end = parse_number<std::int64_t>(text.substr(colon + 1));
+  if (!begin || !end || *begin < 0 || *end <= *begin) return std::nullopt;
   return Range{*begin, *end};
 }
 
@@ -246,7 +239,7 @@ std::optional<std::uint64_t> size_of_spec(std::string_view spec) {
   std::uint64_t unit = 1000;
   for (const char* name : {"KB", "MB", "GB"}) {
     if (spec.ends_with(name)) {
-      const auto units = parse_number(spec.substr(0, spec.size() - 2));
+      const auto units = parse_number<std::int64_t>(spec.substr(0, spec.size() - 2));
       if (!units || *units < 1 || *units > kMaxUnits) return std::nullopt;
       return static_cast<std::uint64_t>(*units) * unit;
     }
@@ -265,7 +258,7 @@ Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
     ANEMONE_ASSIGN_OR_RETURN(const std::vector<Range> ranges, parse_ranges(spec, layers));
     return pieces_of(ranges, pieces);
   }
-  const auto parts = spec == "each" ? layers : parse_number(spec);
+  const auto parts = spec == "each" ? layers : parse_number<std::int64_t>(spec);
   if (!parts || *parts < 1 || *parts > layers) return spec_error(spec, layers);
   return pieces_of(even_ranges(layers, *parts), pieces);
 }
@@ -273,7 +266,7 @@ Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
 Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
                                              const std::vector<std::uint64_t>& expert_bytes) {
   const auto experts = static_cast<std::int64_t>(expert_bytes.size());
-  const auto parts = spec == "each" ? experts : parse_number(spec);
+  const auto parts = spec == "each" ? experts : parse_number<std::int64_t>(spec);
   if (parts) {
     if (*parts >= 1 && *parts <= experts) return even_ranges(experts, *parts);
   } else if (const auto bytes = spec == "auto" ? kExpertPackBytes : size_of_spec(spec)) {

@@ -30,10 +30,10 @@ class ByteReader {
   std::size_t offset() const { return offset_; }
   const std::string& subject() const { return subject_; }
   std::size_t remaining() const { return bytes_.size() - offset_; }
-  // Whether something was asked for that lies past the end: the bytes are not all there, or a
+  // True once something was asked for that lies past the end: the bytes are not all there, or a
   // length in them is wrong.
   bool ran_out() const { return ran_out_; }
-  // For a reader that compares a count with remaining() itself.
+  // Sets ran_out(), for a reader that compares a count with remaining() itself.
   void mark_ran_out() { ran_out_ = true; }
 
   Status seek(std::uint64_t offset) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -93,8 +94,14 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
 AtomicFile::AtomicFile(std::string path, std::string temporary, Descriptor file)
     : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)) {}
 
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      file_(std::move(other.file_)),
+      size_(other.size_) {}
+
 AtomicFile::~AtomicFile() {
-  if (file_.is_open()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 Status AtomicFile::append(std::span<const std::byte> bytes) {
@@ -111,16 +118,40 @@ Status AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> byt
   return write_fully(file_.get(), path_, bytes, offset);
 }
 
-Status AtomicFile::commit() {
+Status AtomicFile::flush() {
   ANEMONE_CHECK(file_.is_open());
   const int fd = file_.release();
   // Close reports delayed write errors of network file systems; fsync those of a full disk.
   Status status;
   if (::fsync(fd) != 0 && errno != EINVAL) status = errno_error(path_, "flush");
   if (::close(fd) != 0 && status.ok()) status = errno_error(path_, "close");
-  if (status.ok() && ::rename(temporary_.c_str(), path_.c_str()) != 0)
-    status = errno_error(path_, "rename into place");
-  if (!status.ok()) ::unlink(temporary_.c_str());
+  return status;
+}
+
+Status AtomicFile::rename() {
+  const std::string temporary = std::exchange(temporary_, {});
+  if (::rename(temporary.c_str(), path_.c_str()) == 0) return {};
+  Status status = errno_error(path_, "rename into place");
+  ::unlink(temporary.c_str());
+  return status;
+}
+
+Status AtomicFile::commit() {
+  return commit_all(std::span(this, 1));
+}
+
+Status AtomicFile::commit_all(std::span<AtomicFile> files) {
+  Status status;
+  for (AtomicFile& file : files)
+    if (Status flushed = file.flush(); status.ok()) status = std::move(flushed);
+  std::size_t renamed = 0;
+  for (; status.ok() && renamed < files.size(); ++renamed) status = files[renamed].rename();
+  if (status.ok()) return {};
+  for (AtomicFile& file : files)
+    if (const std::string temporary = std::exchange(file.temporary_, {}); !temporary.empty())
+      ::unlink(temporary.c_str());
+  // The rename of the last one of them failed.
+  for (std::size_t i = 0; i + 1 < renamed; ++i) ::unlink(files[i].path_.c_str());
   return status;
 }
 

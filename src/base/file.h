@@ -35,7 +35,7 @@ Status check_can_be_replaced(const std::string& path);
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::string& path);
-  AtomicFile(AtomicFile&&) noexcept = default;
+  AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
@@ -47,11 +47,17 @@ class AtomicFile {
 
   // Flushes to the disk and renames. The object is spent afterwards, whatever the outcome.
   Status commit();
+  // Commits several files, all or none: the first one is renamed when all of them are on the disk,
+  // and if a rename fails, the files that were renamed before it are removed. All are spent
+  // afterwards.
+  static Status commit_all(std::span<AtomicFile> files);
 
  private:
   AtomicFile(std::string path, std::string temporary, Descriptor file);
+  Status flush();
+  Status rename();
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  // empty once there is no such file any more
   Descriptor file_;
   std::uint64_t size_ = 0;
 };

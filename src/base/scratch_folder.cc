@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kScratchSuffix = ".scratch";
 
-// "NAME.<number>.scratch", and no name that somebody else would give. An empty name: any.
+// True for "NAME.<number>.scratch", with any NAME if `name` is empty; nobody else gives such names.
 bool is_scratch(std::string_view file, std::string_view name) {
   if (!file.ends_with(kScratchSuffix)) return false;
   file.remove_suffix(kScratchSuffix.size());

@@ -17,13 +17,14 @@ class ScratchFolder {
  public:
   // A new folder "PARENT/NAME.<number>.scratch"; the parent is made where it is not there.
   static Result<ScratchFolder> create(const std::string& parent, const std::string& name);
-  // A new folder in the system's folder for temporary files. kIo where there is none, as of a
-  // TMPDIR that is no folder.
+  // A new folder in the system's folder for temporary files. kIo if there is no such folder, for
+  // instance because TMPDIR names none.
   static Result<ScratchFolder> create_temporary(const std::string& name);
-  // Deletes one that a process left. Ok where there is none; kBusy while its process is there;
-  // kInvalidArgument for another name than those that create() gives.
+  // Deletes a scratch folder that a process left. Ok if it is not there; kBusy while its process
+  // runs; kInvalidArgument for a name that create() does not give.
   static Status discard(const std::string& path);
-  // Deletes all that were left in a folder, whatever their names; how many bytes are free now.
+  // Deletes all scratch folders that processes left in `parent`, whatever their names. Returns how
+  // many bytes that freed.
   static std::uint64_t discard_all(const std::string& parent);
   ScratchFolder(ScratchFolder&& other) noexcept;
   ScratchFolder& operator=(ScratchFolder&&) = delete;

@@ -13,9 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
-#if defined(__APPLE__)
-#include <mach-o/dyld.h>
-#endif
 
 #include "artifact/manifest.h"
 #include "base/descriptor.h"
@@ -153,20 +150,6 @@ Result<LoadTime> measure_load(const std::string& executable,
   }
   std::ranges::sort(times, {}, &LoadTime::first_token_ms);
   return times[times.size() / 2];
-}
-
-std::string executable_path() {
-#if defined(__linux__)
-  // Followed by the kernel at the start of the new process, so it is this very file even if the
-  // path has another one meanwhile.
-  return "/proc/self/exe";
-#elif defined(__APPLE__)
-  char buffer[4096];
-  std::uint32_t size = sizeof(buffer);
-  return ::_NSGetExecutablePath(buffer, &size) == 0 ? buffer : "";
-#else
-  return "";
-#endif
 }
 
 }  // namespace anemone::bench

@@ -39,7 +39,4 @@ Result<LoadTime> load_time_from_json(const std::string& text);
 Result<LoadTime> measure_load(const std::string& executable,
                               const std::vector<std::string>& arguments, int repetitions);
 
-// Path of the executable of this process; empty if the system does not tell.
-std::string executable_path();
-
 }  // namespace anemone::bench

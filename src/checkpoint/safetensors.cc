@@ -339,8 +339,14 @@ Status SafetensorsWriter::commit() {
   return file_.commit();
 }
 
-Status write_safetensors(const std::string& path, const std::vector<NamedView>& tensors,
-                         const std::map<std::string, std::string>& metadata) {
+AtomicFile SafetensorsWriter::finish() && {
+  ANEMONE_CHECK(file_.size() == size_);
+  return std::move(file_);
+}
+
+Result<AtomicFile> prepare_safetensors(const std::string& path,
+                                       const std::vector<NamedView>& tensors,
+                                       const std::map<std::string, std::string>& metadata) {
   std::vector<NamedType> types;
   for (const NamedView& named : tensors)
     types.push_back({std::string(named.name), named.tensor.dtype, named.tensor.shape});
@@ -348,7 +354,13 @@ Status write_safetensors(const std::string& path, const std::vector<NamedView>& 
                            SafetensorsWriter::create(path, types, metadata));
   for (const NamedView& named : tensors)
     ANEMONE_RETURN_IF_ERROR(writer.append(named.tensor.bytes()));
-  return writer.commit();
+  return std::move(writer).finish();
+}
+
+Status write_safetensors(const std::string& path, const std::vector<NamedView>& tensors,
+                         const std::map<std::string, std::string>& metadata) {
+  ANEMONE_ASSIGN_OR_RETURN(AtomicFile file, prepare_safetensors(path, tensors, metadata));
+  return file.commit();
 }
 
 }  // namespace anemone::checkpoint

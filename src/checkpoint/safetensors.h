@@ -62,8 +62,9 @@ class SafetensorsWriter {
                                           const std::map<std::string, std::string>& metadata = {});
   // The bytes of the tensors in their order, in pieces of any size.
   Status append(std::span<const std::byte> bytes);
-  // Requires that all bytes were appended.
+  // Both require that all bytes were appended. With finish() the caller commits the file.
   Status commit();
+  AtomicFile finish() &&;
 
  private:
   SafetensorsWriter(AtomicFile file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
@@ -75,5 +76,9 @@ class SafetensorsWriter {
 // them (kUnsupported for strings and sub-byte types).
 Status write_safetensors(const std::string& path, const std::vector<NamedView>& tensors,
                          const std::map<std::string, std::string>& metadata = {});
+// The same file, written and not committed yet.
+Result<AtomicFile> prepare_safetensors(const std::string& path,
+                                       const std::vector<NamedView>& tensors,
+                                       const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace anemone::checkpoint

@@ -9,6 +9,7 @@
 #include "artifact/verification.h"
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/executable_path.h"
 #include "base/progress.h"
 #include "bench/machine_rates.h"
 #include "bench/model_cost.h"
@@ -151,7 +152,7 @@ Result<std::shared_ptr<const engine::Model>> load_for_bench(const BenchOptions& 
 }
 
 Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t threads) {
-  const std::string executable = bench::executable_path();
+  const std::string executable = executable_path();
   if (executable.empty()) return unsupported("[bench] cannot find the path of this program");
   std::vector<std::string> arguments = {"bench", options.folder, "--threads",
                                         std::to_string(threads)};

@@ -136,7 +136,8 @@ Status print_freed(bool is_json, std::uint64_t bytes) {
   return print_out(fmt::format("{} are free again\n", format_bytes(bytes)));
 }
 
-// What processes that were killed left of their temporary folders, as verify has one.
+// Deletes the temporary folders that killed processes left, for instance those of verify. Returns
+// how many bytes that freed.
 Result<std::uint64_t> discard_scratch() {
   ANEMONE_ASSIGN_OR_RETURN(const std::string folder, make_cache_folder());
   return ScratchFolder::discard_all(folder);
@@ -214,16 +215,17 @@ void add_cache_command(CLI::App& app, Context& context) {
       ->required();
   CLI::App* prune = command->add_subcommand(
       "prune",
-      "Remove models that are not complete or of another version, those not used longest, and what "
-      "Core ML compiled of packages that are gone");
+      "Remove models that are not complete or of another version, those not used longest, what "
+      "Core ML compiled of packages that are gone, and temporary files of processes that were "
+      "killed");
   const auto max_size = std::make_shared<std::string>();
   prune->add_option("--max-size", *max_size,
                     "Remove more, the least recently used first, until no more than this is left: "
                     "20GB, 500mb; what Core ML compiled does not count");
   CLI::App* clear = command->add_subcommand(
       "clear",
-      "Remove all models, except those that are being compiled or opened, and all that Core ML "
-      "compiled");
+      "Remove all models, except those that are being compiled or opened, all that Core ML "
+      "compiled, and temporary files of processes that were killed");
   for (CLI::App* part : {list, remove, prune, clear})
     part->add_flag("--json", *is_json, "Machine-readable output");
   command->footer(

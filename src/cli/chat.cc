@@ -158,7 +158,7 @@ class Chat {
     if (options_.as_json) return print_json(result_json(*result, generate));
     if (has_stopped) fmt::print(stderr, "(stopped)\n");
     const engine::Timing& timing = result->timing;
-    // The last token of a full context takes no position any more.
+    // The last token that a full context gives takes no position in it.
     const std::int64_t used = std::min(timing.prompt_tokens + timing.new_tokens, model().context());
     print_stats(*result, fmt::format("; context {} of {}", used, model().context()));
     if (is_terminal_ && used >= model().context())

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "base/escape.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/parse_number.h"
 #include "cli/output.h"
 #include "cli/usage.h"
 
@@ -45,15 +45,7 @@ void say_error(const Status& status) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-template <typename T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// Sets a number between two bounds, or takes it away where the text is "default".
+// Sets a number between two bounds, or resets it if the text is "default".
 template <typename T>
 Status set(std::string_view name, std::string_view text, T least, T most, std::string_view span,
            std::optional<T>& target) {
@@ -61,15 +53,15 @@ Status set(std::string_view name, std::string_view text, T least, T most, std::s
     target.reset();
     return {};
   }
-  const auto value = number<T>(text);
+  const auto value = parse_number<T>(text);
   if (!value || !(*value >= least && *value <= most))
     return invalid_argument("[{}] expected {}, got {}", name, span, shortened(text, 40));
   target = *value;
   return {};
 }
 
-// Whether the file may be replaced: it is not there, or holds what save() writes.
-bool is_conversation(const std::string& file) {
+// True if save() may write to the file: it is not there, or holds a conversation that save() wrote.
+bool may_be_replaced(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return true;
   const auto json = read_json_file(file);
@@ -80,7 +72,7 @@ bool is_conversation(const std::string& file) {
 
 Status save(const std::string& file, const engine::Conversation& conversation) {
   if (file.empty()) return invalid_argument("[/save] expected a file, got none");
-  if (!is_conversation(file))
+  if (!may_be_replaced(file))
     return io_error("[{}] is not overwritten: it holds something other than a conversation", file);
   ANEMONE_RETURN_IF_ERROR(
       write_file(file, dump_json(Json{{"messages", conversation.messages()}}, 2) + "\n"));
@@ -116,21 +108,17 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n") + 1 - begin);
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::array<std::string_view, 7> kParameters = {
     "temperature", "top-k", "top-p", "min-p", "seed", "max-new", "repetition-penalty"};
 
-// The value of a parameter as it is now, and whether it was set: "0.7", true.
-struct Shown {
+// The value that a parameter has now, such as "0.7".
+struct ShownParameter {
   std::string value;
-  bool is_set = false;
+  bool is_set = false;  // the user set it; else it is the model's default
 };
 
-Shown shown(std::string_view name, const RunOptions& options,
-            const engine::GenerateOptions& resolved) {
+ShownParameter shown_parameter(std::string_view name, const RunOptions& options,
+                               const engine::GenerateOptions& resolved) {
   const engine::SamplingRequest& asked = options.text.sampling;
   const engine::SamplingOptions& sampling = resolved.sampling;
   const auto text = [](const auto& value) { return fmt::format("{}", value); };
@@ -148,7 +136,7 @@ Shown shown(std::string_view name, const RunOptions& options,
   return {text(sampling.processors.repetition_penalty), asked.repetition_penalty.has_value()};
 }
 
-// The name as kParameters has it; empty for one that is none.
+// The name that kParameters has for a name as people type it; empty if there is no such parameter.
 std::string_view parameter_of(std::string name) {
   std::ranges::replace(name, '_', '-');
   if (name == "num-predict") name = "max-new";
@@ -156,7 +144,7 @@ std::string_view parameter_of(std::string name) {
   return found == kParameters.end() ? std::string_view() : *found;
 }
 
-Status change(std::string_view name, std::string_view value, RunOptions& options) {
+Status set_value(std::string_view name, std::string_view value, RunOptions& options) {
   engine::SamplingRequest& sampling = options.text.sampling;
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   constexpr std::string_view kWhole = "a whole number of at least 0";
@@ -184,8 +172,8 @@ Result<std::string> set_parameter(std::string_view words, RunOptions& options,
                             shortened(given, 40),
                             did_you_mean(given, {kParameters.begin(), kParameters.end()}));
   if (!value.empty()) {
-    ANEMONE_RETURN_IF_ERROR(change(name, value, options));
-    // It would have no effect beside --greedy.
+    ANEMONE_RETURN_IF_ERROR(set_value(name, value, options));
+    // With --greedy these values would have no effect.
     if (value != "default" &&
         (name == "temperature" || name.ends_with("-k") || name.ends_with("-p")))
       options.text.sampling.is_greedy = false;
@@ -193,7 +181,7 @@ Result<std::string> set_parameter(std::string_view words, RunOptions& options,
   ANEMONE_ASSIGN_OR_RETURN(const engine::GenerateOptions resolved,
                            generate_options(options, model));
   const auto line = [&](std::string_view parameter) {
-    const Shown now = shown(parameter, options, resolved);
+    const ShownParameter now = shown_parameter(parameter, options, resolved);
     return fmt::format("{} {}{}", parameter, now.value, now.is_set ? "" : ", as the model has it");
   };
   if (!name.empty()) return line(name);

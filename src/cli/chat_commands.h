@@ -28,9 +28,12 @@ struct ChatCommand {
 // did, or why it could not.
 ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversation& conversation);
 
-// What /set does with "NAME VALUE", "NAME" or nothing: sets the value ("default" goes back to the
-// model's), and gives what it is now, "temperature 0.5"; of all parameters with the model and its
-// context, a line each, where there is no name. kInvalidArgument names what can be set.
+// Obeys /set with the words after it:
+//   NAME VALUE   sets the parameter, with "default" to what the model has, and returns its value:
+//                "temperature 0.5"
+//   NAME         returns its value
+//   (nothing)    returns a line for the model, its context and each parameter
+// kInvalidArgument names what can be set.
 Result<std::string> set_parameter(std::string_view words, RunOptions& options,
                                   const engine::Model& model);
 

@@ -26,6 +26,7 @@
 #include "cli/output_place.h"
 #include "exec/coreml/plan_file.h"
 #include "mlpackage/compiled_reader.h"
+#include "mlpackage/package_writer.h"
 
 namespace anemone::cli {
 namespace {
@@ -54,12 +55,12 @@ struct Checked {
   std::vector<CheckedPackage> packages;
   std::vector<std::string> paths;              // of the packages
   std::optional<artifact::Manifest> manifest;  // of a compiled model
-  bool is_anemone = true;                      // anemone wrote them
+  bool is_anemone = true;                      // anemone wrote the packages
 };
 
-// By what `compile` and `probe` write into the metadata of each package.
+// True for a package of `compile` or `probe`, which write the version into its metadata.
 bool is_from_anemone(const mlpackage::Model& model) {
-  return model.metadata.user_defined.contains("com.github.anemone.version");
+  return model.metadata.user_defined.contains(mlpackage::kVersionKey);
 }
 
 // One package is in memory at a time.

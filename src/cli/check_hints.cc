@@ -20,7 +20,7 @@ bool form_has(const Manifest& manifest, std::string_view field, std::string_view
   return found != fields.end() && found->value_of(manifest.form) == value;
 }
 
-// Whether an option with its value changes nothing for this model.
+// True if an option with this value would change nothing for the model.
 bool is_option_in_force(const Manifest& manifest, std::string_view option, std::string_view value) {
   if (option == "--layout") return form_has(manifest, "layout", value);
   if (option == "--kv-form") return form_has(manifest, "cache", value);
@@ -28,14 +28,14 @@ bool is_option_in_force(const Manifest& manifest, std::string_view option, std::
   if (option == "--precision") return manifest.precision == value;
   if (option == "--quant") return manifest.quantization == value;
   if (option != "--shards") return false;
-  // Fewer packages than one there are not, nor more than one for each layer.
+  // There cannot be fewer packages than one, nor more than one for each layer.
   if (value == "auto" || value == "1") return manifest.shards.size() <= 1;
   return value == "each" && std::ranges::all_of(manifest.shards, [](const artifact::Shard& shard) {
            return shard.layers.end - shard.layers.begin <= 1;
          });
 }
 
-// Whether the manifest has every field of a form file with the value that is in the text.
+// True if the manifest has each field of a form file with the value that the text gives it.
 bool is_form_in_force(const Manifest& manifest, std::string_view text) {
   const auto json = parse_json(text, "hint");
   if (!json.ok() || !json->is_object()) return false;

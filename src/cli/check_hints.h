@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hints of a law say something new to whoever checks a package.
+// The hints of `check`: a law has hints for every case, and a report shows those that apply to the
+// package.
 #pragma once
 
 #include <vector>
@@ -9,14 +10,14 @@
 
 namespace anemone::cli {
 
-// Who wrote what is checked.
+// What wrote the packages that are checked.
 struct Writer {
-  bool is_anemone = true;                        // else options of `compile` do not exist for it
-  const artifact::Manifest* manifest = nullptr;  // how it was compiled; nullptr: not known
+  bool is_anemone = true;  // false: `compile` did not write them, so its options do not apply
+  const artifact::Manifest* manifest = nullptr;  // how they were compiled; nullptr: not known
 };
 
-// The hints of a law without those that are in force by the manifest, that its model has no use
-// for, or, for other writers, that are options of `compile`.
+// The hints of a law that apply. It leaves out what the manifest has already, what the model has no
+// use for, and the options of `compile` for packages of other writers.
 std::vector<ane::Hint> hints_for(const ane::Law& law, const Writer& writer);
 
 }  // namespace anemone::cli

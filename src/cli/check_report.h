@@ -50,7 +50,7 @@ std::vector<FoundLine> found_lines(const ane::Law& law,
 
 // The parts that all forms of the report have: a law without its places, the sums of a function
 // with its estimate, the steps of a model, and an operation with its device. A measurement stands
-// before the sources of its law; without hints where they are nullptr.
+// before the sources of its law. `hints` may be nullptr: the law then has no member "hints".
 Json law_json(const ane::Law& law, ane::Severity severity, const ane::Measurements* measured,
               const std::vector<ane::Hint>* hints);
 Json function_json(const ane::PlacedFunction& function, const ane::Chip& chip);

@@ -9,19 +9,19 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/executable_path.h"
 #include "base/scratch_folder.h"
-#include "bench/load_time.h"
 #include "compiler/output_folder.h"
 
 namespace anemone::cli {
 namespace {
 
-// No person types it, so it stands in no help.
+// No person types this flag, so no help lists it.
 constexpr char kFlag[] = "--clean-up-after-interrupt";
 constexpr char kOutput[] = "output";
 constexpr char kScratch[] = "scratch";
-// The process that was interrupted is gone in a moment; one that starts the same work again keeps
-// what is there.
+// The cleanup waits for the interrupted process, which is gone in a moment. It gives up if another
+// process takes the path meanwhile and keeps it.
 constexpr std::chrono::milliseconds kPause{20};
 constexpr int kMaxPauses = 250;
 
@@ -43,7 +43,7 @@ pid_t fork_in_handler() {
 }  // namespace
 
 Cleanup::Cleanup(Kind kind, const std::string& path) {
-  executable = bench::executable_path();
+  executable = executable_path();
   path_to_clean = path;
   arguments = {executable.c_str(), kFlag, kind == Kind::kOutput ? kOutput : kScratch,
                path_to_clean.c_str(), nullptr};
@@ -57,8 +57,8 @@ Cleanup::~Cleanup() {
 void start_cleanup() {
   if (!is_wanted.exchange(false)) return;
   if (fork_in_handler() != 0) return;
-  // Nobody waits for it: a terminal that closes, or a pipe of whoever started the command, must not
-  // end it or be held open by it.
+  // Nobody waits for the new process. A closing terminal must not end it, and it must not hold the
+  // pipes open of whoever started the command.
   ::setsid();
   const int nothing = ::open("/dev/null", O_RDWR);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, standard);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is removed after an interrupt has ended a process in the middle of its work (interrupt.h): a
-// process may not let a person wait until all its threads have ended, and while they run they write
-// on. So another process, the same executable, waits until the first one is gone, and removes what
-// it left.
+// Removes the unfinished files of a process that an interrupt (interrupt.h) ended in the middle of
+// its work. The process cannot do that itself: its threads write until they have ended, and a
+// person should not have to wait for that. So a second process of the same executable waits until
+// the first one is gone, and removes what it left.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace anemone::cli {
 
-// While it lives, an interrupt that ends this process starts the cleanup of a path. One at a time.
-// Not thread-safe.
+// While an object of this class lives, an interrupt that ends the process starts the cleanup of a
+// path. Only one may live at a time. Not thread-safe.
 class Cleanup {
  public:
   enum class Kind {
@@ -24,10 +24,11 @@ class Cleanup {
   Cleanup& operator=(const Cleanup&) = delete;
 };
 
-// Starts the cleanup that lives, if one does. Only calls what a signal handler may call.
+// Starts the cleanup of the Cleanup that lives, if one does. It only calls what a signal handler
+// may call.
 void start_cleanup();
 
-// What the other process does: the exit code, where the command line is that of a cleanup.
+// If the command line is that of a cleanup, does the cleanup and returns the exit code.
 std::optional<int> run_cleanup(int argc, const char* const* argv);
 
 }  // namespace anemone::cli

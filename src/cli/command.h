@@ -19,7 +19,7 @@ namespace anemone::cli {
 // Flags before or after any subcommand, and what the chosen subcommand wants to do.
 struct Context {
   int threads = 0;  // 0: as many as this process may use
-  // For the members of api::ExecutorOptions with these names, and its `kind`.
+  // These become the members of api::ExecutorOptions with the same names, and its `kind`.
   std::string isa;
   bool maps_weights = true;
   std::string executor_kind;

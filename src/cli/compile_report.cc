@@ -103,7 +103,7 @@ Json form_json(const artifact::Form& form) {
   return json;
 }
 
-// The form by its name, or a line for each field: what was chosen and why.
+// The name of the form; if `is_detailed`, also a line for each field with the reason for its value.
 std::string form_text(const artifact::Form& form, bool is_detailed) {
   const std::string_view name = ane::name_of(form);
   const std::string text = fmt::format("  form: {}", name.empty() ? "custom" : name);
@@ -136,7 +136,7 @@ std::vector<std::string> embedding_row(const artifact::Embedding& embedding) {
   return {part.file, size, format_bytes(artifact::stored_bytes(embedding, part))};
 }
 
-// The table of embeddings; it has no bytes of its own where the heads hold it.
+// How the embeddings are stored. Embeddings that lie in a head take no bytes of their own.
 Json embedding_json(const artifact::Embedding& embedding) {
   const artifact::EmbeddingPart& part = embedding.parts.front();
   const bool is_in_head = part.file.find('/') != std::string::npos;

@@ -35,7 +35,7 @@ namespace {
 
 constexpr const char* kVariables[] = {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "HOME"};
 
-// Those that set no flag.
+// A variable that anemone reads itself, and that sets no flag.
 struct OwnVariable {
   std::string_view name;
   std::string_view meaning;
@@ -161,7 +161,6 @@ class Doctor {
     }
     json_["smoke_test"] = "not run";
     if (cache_.empty()) return;
-    // Goes away with this function.
     const auto scratch = ScratchFolder::create(cache_, "doctor");
     if (!scratch.ok()) return problem("cache", scratch.status());
     json_["cache"]["writable"] = true;
@@ -181,9 +180,11 @@ class Doctor {
       if (value != nullptr)
         rows_.push_back({"environment", fmt::format("{}={}", name, escaped(value))});
     }
+    std::vector<std::string> known = flag_variables(app_);
+    for (const OwnVariable& own : kOwnVariables) known.emplace_back(own.name);
     for (const auto& [name, text] : anemone_variables()) {
-      // Seen by whoever the report is sent to.
-      const std::string value = name == "ANEMONE_API_KEY" ? "(a key)" : text;
+      // Reports are sent to others, so no key is in them, under a wrong name neither.
+      const std::string value = name.ends_with("API_KEY") ? "(a key)" : text;
       json[name] = value;
       const std::string meaning = meaning_of(name);
       rows_.push_back(
@@ -192,11 +193,11 @@ class Doctor {
                        meaning.empty() ? "sets nothing: no flag has this name" : meaning)});
       if (meaning.empty())
         problems_.push_back(fmt::format("[{}] expected a variable that sets a flag, got another{}",
-                                        name, did_you_mean(name, flag_variables(app_))));
+                                        name, did_you_mean(name, known)));
     }
   }
 
-  // Empty for a variable that sets nothing.
+  // What a variable sets; empty if it sets nothing.
   std::string meaning_of(const std::string& variable) const {
     for (const OwnVariable& own : kOwnVariables)
       if (variable == own.name) return std::string(own.meaning);
@@ -246,8 +247,8 @@ class Doctor {
     if (executor_.kind == "coreml") place_artifact(path, json);
   }
 
-  // Where Core ML plans to run the model, which compiles its packages where they are not in the
-  // cache.
+  // Says where Core ML plans to run the model. Core ML compiles the packages for that, unless they
+  // are in the cache.
   void place_artifact(const std::string& path, Json& json) {
     const auto executor = api::make_executor(executor_);
     if (!executor.ok()) return problem("placement", executor.status());

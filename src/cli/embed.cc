@@ -28,7 +28,7 @@ struct EmbedFlags {
   std::string pooling = "last";
   std::int64_t dimensions = 0;  // 0: all
   bool checks_hashes = false;
-  bool is_json = false;  // changes nothing
+  bool is_json = false;  // has no effect: the output is always JSON
 };
 
 // The texts of the command line, or else the lines of stdin.
@@ -109,8 +109,7 @@ void add_embed_command(CLI::App& app, Context& context) {
       ->add_option("--dimensions", options->dimensions,
                    "The first numbers of each vector only (default: all)")
       ->check(at_least(1));
-  command->add_flag("--json", options->is_json,
-                    "Taken for the sake of scripts: the output is JSON anyway");
+  command->add_flag("--json", options->is_json, "No effect: the output is always JSON");
   add_check_hashes_flag(*command, options->checks_hashes);
   command->footer(
       "A line of JSON per text: {\"index\", \"tokens\", \"embedding\"}, a vector of length 1. The "

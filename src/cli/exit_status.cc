@@ -15,7 +15,9 @@ constexpr ExitStatus kExitStatuses[] = {
     {6, "memory ran out, or another process uses the file or folder"},
     {7, "the Neural Engine or Core ML refused"},
     {70, "a bug of anemone: please report it"},
-    {130, "interrupted by Ctrl-C"},
+    {129, "ended by SIGHUP: its terminal was closed"},
+    {130, "ended by SIGINT: Ctrl-C"},
+    {143, "ended by SIGTERM, as kill and service managers send it"},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exit codes of the executable, as `anemone help exit-codes` and the manual pages show them.
-// docs/errors.md has the codes of errors that they come from.
+// docs/errors.md has the codes of errors that they come from. Those above 128 are what a shell
+// makes of a process that a signal ended (interrupt.h, stop_signal.h).
 #pragma once
 
 #include <span>

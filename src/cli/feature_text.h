@@ -30,7 +30,7 @@ std::string_view color_name(mlpackage::FeatureDescription::ColorSpace color_spac
 std::vector<std::string> class_labels(const ir::Function& function, std::string_view output);
 
 // A line for the shell that runs the function on made-up inputs: "anemone predict m.mlpackage
-// --input x=zeros", with --fill for more than two of them.
+// --input x=zeros". More than two tensors are filled with --fill.
 std::string example_command(const std::string& path, const mlpackage::Model& model,
                             const mlpackage::FunctionInterface& function);
 

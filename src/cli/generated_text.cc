@@ -234,8 +234,8 @@ std::string man_options(const CLI::App& app) {
   return out;
 }
 
-// What a footer says, and its examples, which have lines of their own. man(1) indents by seven
-// columns.
+// The sections NOTES and EXAMPLES, made of the footer of a command. Their lines are shorter than
+// those of help because man(1) indents them by seven columns.
 std::string man_footer(const std::string& footer) {
   constexpr std::string_view kExamples = "Examples:\n";
   constexpr std::size_t kColumns = kHelpColumns - 8;

@@ -48,7 +48,7 @@ std::string heads_text(std::span<const artifact::Head> heads) {
   return text;
 }
 
-// A line for the rows that lie in a file of their own, or in one package, in one type.
+// Adds a line for the embeddings. Those in several packages, or of several types, get a line each.
 void add_embedding(const artifact::Manifest& manifest,
                    std::vector<std::vector<std::string>>& rows) {
   const artifact::Embedding& table = manifest.embedding;

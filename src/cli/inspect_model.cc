@@ -105,7 +105,7 @@ std::string licence_of(const std::string& path) {
 
 bool has_tokenizer(const checkpoint::Checkpoint& model) {
   const auto files = model.text_files();
-  // What is wrong with them is said when they are used.
+  // Commands that use the files say what is wrong with them.
   return !files.ok() || std::ranges::any_of(*files, [](const checkpoint::TextFile& file) {
     return file.name == "tokenizer.json";
   });

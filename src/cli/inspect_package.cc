@@ -55,8 +55,8 @@ Json feature_json(const FeatureDescription& feature) {
   return out;
 }
 
-// The shape by the description, or, of an output that has none there, by the program, with "?" for
-// what it leaves open.
+// The shape in the description. For an output that has none there, the shape in the program, with
+// "?" for open dimensions.
 std::string shape_or_type_text(const FeatureDescription& feature, const ir::Function* function) {
   const std::string text = shape_text(feature);
   if (!text.empty() || feature.kind != FeatureDescription::Kind::kMultiArray || function == nullptr)
@@ -152,7 +152,7 @@ class PackageReport {
     report_.json["functions"].push_back(std::move(json));
   }
 
-  // The first classes of a classifier in the text, all of them in the JSON.
+  // Adds the classes of a classifier: the first of them to the text, all of them to the JSON.
   void classes(const mlpackage::FunctionInterface& described, const ir::Function& function,
                Json& json) {
     constexpr std::size_t kShown = 8;

@@ -24,6 +24,7 @@ std::atomic<InterruptMode> current_mode = InterruptMode::kEndsProcess;
 std::atomic<bool> has_terminal = false;
 termios terminal;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may not lock");
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
 static_assert(std::atomic<InterruptMode>::is_always_lock_free, "a signal handler may not lock");
 
 // Only what a signal handler may call.
@@ -82,7 +83,7 @@ void catch_interrupts(InterruptMode mode) {
   handle(SIGINT, on_interrupt);
   for (const int signal : {SIGTERM, SIGHUP}) {
     struct sigaction before = {};
-    // nohup ignores SIGHUP, and means it.
+    // A signal that is ignored stays so: nohup ignores SIGHUP.
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
       handle(signal, on_interrupt);
   }

@@ -136,9 +136,9 @@ Result<Settings> add_settings(int argc, char** argv, CLI::App& app) {
     return Settings();
   Settings settings;
   if (line.get_subcommands().front()->get_name() == "doctor") {
-    Context not_used;
+    Context of_all;
     CLI::App all("", "anemone");
-    describe(all, not_used);
+    describe(all, of_all);
     ANEMONE_ASSIGN_OR_RETURN(settings, Settings::examine(line, all));
   } else {
     ANEMONE_ASSIGN_OR_RETURN(settings, Settings::read(line));

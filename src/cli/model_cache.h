@@ -41,6 +41,7 @@ struct CacheRequest {
   bool checks_hashes = false;  // reads everything again, whatever is remembered
   std::int64_t context = 0;    // tokens that the model is compiled for; 0: the compiler's default
   std::string name = {};       // of the model; empty: the last name of its path
+  bool has_notes = true;       // say on stderr if the model has another context than `context`
 };
 
 // An artifact folder to be opened.

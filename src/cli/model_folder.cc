@@ -37,7 +37,7 @@ void note(std::string_view text) {
 Result<FoundArtifact> from_cache(const std::string& model, const CacheRequest& request) {
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
   ANEMONE_ASSIGN_OR_RETURN(FoundArtifact found, cache.artifact_of(model, request));
-  if (request.context > 0) {
+  if (request.context > 0 && request.has_notes) {
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(found.folder));
     if (manifest.context < request.context)
       note(fmt::format("context {} is more than the model's {}: clamped", request.context,
@@ -47,9 +47,9 @@ Result<FoundArtifact> from_cache(const std::string& model, const CacheRequest& r
 }
 
 // An artifact has the context that it was compiled for.
-Status check_context(const std::string& model, std::int64_t context) {
+Status check_context(const std::string& model, std::int64_t context, bool has_notes) {
   ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(model));
-  if (context < manifest.context)
+  if (context < manifest.context && has_notes)
     note(fmt::format("[--context] has no effect: {} was compiled for {} tokens", model,
                      manifest.context));
   if (context <= manifest.context) return {};
@@ -77,7 +77,8 @@ Result<FoundArtifact> artifact_folder(const std::string& named, const CacheReque
   if (checkpoint::gguf::GgufFile::is_gguf(model)) return from_cache(model, for_cache);
   if (!fs::is_directory(model, error)) return checkpoint::not_a_model(model);
   if (artifact::is_artifact(model)) {
-    if (request.context > 0) ANEMONE_RETURN_IF_ERROR(check_context(model, request.context));
+    if (request.context > 0)
+      ANEMONE_RETURN_IF_ERROR(check_context(model, request.context, request.has_notes));
     if (!request.checks_hashes) return FoundArtifact{model};
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(model));
     ANEMONE_RETURN_IF_ERROR(artifact::check_files(model, manifest, /*check_hashes=*/true));

@@ -74,8 +74,8 @@ Result<std::string> gguf_in(const fs::path& folder, const std::string& named,
 Result<std::string> model_in(const std::string& folder, const std::string& named,
                              const std::string& variant = "") {
   std::error_code error;
-  // Other names of safetensors files may be anything, such as expected outputs, and a GGUF file
-  // beside them is the model.
+  // A safetensors file of another name may be anything, such as expected outputs. A GGUF file
+  // beside such files is the model.
   constexpr std::string_view kOfModel[] = {artifact::kManifestName, "Manifest.json",
                                            "genai_config.json", "model.safetensors",
                                            "model.safetensors.index.json"};
@@ -87,13 +87,13 @@ Result<std::string> model_in(const std::string& folder, const std::string& named
   return gguf.empty() ? folder : gguf;
 }
 
-// kIo for a file or folder that this user may not read: else the readers would not find what is in
-// it, and call it something else.
+// Returns kIo for a file or folder that this user may not read. Without this check the readers
+// would find nothing in it, and take it for something else.
 Status check_readable(const std::string& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
   if (!is_folder && !fs::is_regular_file(path, error)) return {};
-  // The dot asks for the right to reach what is in the folder, too.
+  // With the dot, the system also checks the right to reach what is in the folder.
   const std::string opened = is_folder ? path + "/." : path;
   const Descriptor file(::open(opened.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   return file.is_open() ? Status() : errno_error(path, "open");

@@ -21,12 +21,12 @@ struct NamedModel {
 // The files behind MODEL: the path itself if there is something, else a model of the hub
 // (hub/model_reference.h) that was downloaded before, by `anemone pull` or the hub's own tools, or
 // that is downloaded now. A folder that holds one GGUF model and no checkpoint (model.safetensors,
-// its index, or an ONNX bundle) stands for the first file of it. kIo for what is nowhere, naming
-// what would be something, and for what this user may not read.
+// its index, or an ONNX bundle) stands for the first file of it. kIo if nothing has the name (the
+// message says which names work), and for files that this user may not read.
 Result<NamedModel> find_model(const std::string& model);
 Result<std::string> model_path(const std::string& model);
 
-// The name under which `serve` has MODEL where --alias gives none: the last part of its path.
+// The name under which `serve` serves MODEL without --alias: the last part of its path.
 std::string served_name(const std::string& model);
 
 }  // namespace anemone::cli

@@ -2,7 +2,6 @@
 #include "cli/number_range.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -14,26 +13,24 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/parse_number.h"
 
 namespace anemone::cli {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-// The whole text as a number; nullopt when it is none, or one that T does not hold.
+// parse_number(), which also takes a plus sign before the number.
 template <typename T>
-std::optional<T> parse(std::string_view text) {
+std::optional<T> parse_signed(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_number<T>(text);
 }
 
 template <typename T>
 CLI::Validator range(T least, T most, const std::string& expected, const std::string& help) {
   const auto check = [=](const std::string& text) {
-    const std::optional<T> value = parse<T>(text);
+    const std::optional<T> value = parse_signed<T>(text);
     if (value && *value >= least && *value <= most) return std::string();
     return fmt::format("expected {}, got {}", expected, text);
   };
@@ -47,7 +44,7 @@ struct Amount {
 };
 Amount amount_of(std::string_view text) {
   const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
-  Amount out{parse<double>(text.substr(0, end)), ascii_lower(text.substr(end))};
+  Amount out{parse_signed<double>(text.substr(0, end)), ascii_lower(text.substr(end))};
   std::erase(out.unit, ' ');
   return out;
 }
@@ -77,7 +74,7 @@ CLI::Validator token_counts(std::int64_t least, std::int64_t most) {
         std::string_view digits = text;
         const bool is_k = digits.ends_with('k') || digits.ends_with('K');
         if (is_k) digits.remove_suffix(1);
-        const auto value = parse<std::int64_t>(digits);
+        const auto value = parse_signed<std::int64_t>(digits);
         constexpr std::int64_t kUnit = 1024;
         const std::int64_t scale = is_k ? kUnit : 1;
         if (!value || *value < 0 || *value > most / scale || *value * scale < least)

@@ -20,7 +20,7 @@ struct PredictRequest {
   std::string function;  // empty: the default function
   std::string inputs;
   std::vector<std::string> values;  // inputs one by one, NAME=VALUE (predict_values.h)
-  std::string fill;                 // what inputs are that are not given; empty: an error
+  std::string fill;                 // the value of all inputs that are not given; empty: none
   std::string outputs;              // a safetensors file, an array or a picture
   std::string state_in;
   std::string state_out;

@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "base/file.h"
 #include "cli/feature_text.h"
 #include "values/picture.h"
 
@@ -85,8 +84,8 @@ void add_classes(const TensorView& view, const std::vector<std::string>& labels,
   text += table(rows, "  ");
 }
 
-// The output that is the label of the most probable class, as a package declares it. A text has no
-// tensor, so that an executor does not give it.
+// Adds the label of the most probable class, if the package declares it as an output. Executors do
+// not give that output, because it is a text and has no tensor.
 void add_label(const std::string& label, const exec::Outputs& outputs,
                const mlpackage::FunctionInterface& described, Report& report) {
   const FeatureDescription* output = described.output(described.predicted_feature_name);
@@ -166,8 +165,7 @@ Result<std::string> picture_output(const mlpackage::FunctionInterface& function,
       path, images.size());
 }
 
-Status write_picture(const std::string& path, const Tensor& output,
-                     const FeatureDescription& description) {
+Result<std::string> picture_bytes(const Tensor& output, const FeatureDescription& description) {
   const Shape& shape = output.shape();
   values::Picture picture;
   picture.channels = mlpackage::image_channels(description.color_space);
@@ -187,8 +185,7 @@ Status write_picture(const std::string& path, const Tensor& output,
       picture.samples.push_back(
           value > 0 ? static_cast<std::uint8_t>(std::min(255.0, std::round(value))) : 0);
     }
-  ANEMONE_ASSIGN_OR_RETURN(const std::string bytes, values::png_bytes(picture));
-  return write_file(path, bytes);
+  return values::png_bytes(picture);
 }
 
 }  // namespace anemone::cli

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <fmt/ranges.h>
@@ -96,7 +95,8 @@ Status read_states(const std::string& path, const exec::Signature& signature,
   return {};
 }
 
-Status write_states(const std::string& path, const exec::StateStore& store) {
+// The file of the states, not committed yet.
+Result<AtomicFile> states_file(const std::string& path, const exec::StateStore& store) {
   std::vector<Tensor> tensors;
   std::vector<NamedView> named;
   for (const exec::Feature& state : store.states()) {
@@ -104,7 +104,7 @@ Status write_states(const std::string& path, const exec::StateStore& store) {
     tensors.push_back(std::move(tensor));
     named.push_back({state.name, tensors.back().view()});
   }
-  return checkpoint::write_safetensors(path, named);
+  return checkpoint::prepare_safetensors(path, named);
 }
 
 // What the package itself says of a function: what an executor need not know of it, such as colors
@@ -126,13 +126,14 @@ Result<Described> describe(const PredictRequest& request, const std::string& fun
   return out;
 }
 
-// Inputs that are given one by one, and made up for what is not given.
+// The inputs that are given one by one, and those that are made up because they are not given.
 struct Values {
   std::deque<Tensor> tensors;
   std::vector<std::string> default_shapes;  // made up, and could be of other shapes: "x [1, 16]"
 };
 
-// Adds the inputs that are given one by one, and what fills the others; `values` keeps them.
+// Adds the inputs that are given one by one, and the values that fill the others, to `inputs`.
+// `values` owns them.
 Status add_values(const PredictRequest& request, const exec::Signature& signature,
                   const Described& described, Values& values, exec::Inputs& inputs) {
   std::vector<GivenValue> all;
@@ -165,7 +166,7 @@ Status add_values(const PredictRequest& request, const exec::Signature& signatur
   return {};
 }
 
-// What a run says of a package that was loaded without a complaint is about the values that it got.
+// An error of a run is about the values that it got, since the package was loaded without one.
 Status error_of_values(const Status& status, const std::vector<std::string>& default_shapes) {
   if (status.code() != Code::kCorrupt && status.code() != Code::kInvalidArgument) return status;
   const Status of_values(Code::kInvalidArgument, status.message());
@@ -174,7 +175,7 @@ Status error_of_values(const Status& status, const std::vector<std::string>& def
                                     fmt::join(default_shapes, ", ")));
 }
 
-// Before the run, which may take a while.
+// Refuses outputs that the file cannot hold, before the run, which may take a while.
 Status check_outputs(const PredictRequest& request, OutputFile kind,
                      const exec::Signature& signature, const std::optional<Described>& described) {
   if (kind == OutputFile::kPicture)
@@ -186,26 +187,33 @@ Status check_outputs(const PredictRequest& request, OutputFile kind,
   return {};
 }
 
-Status write_outputs(const std::string& path, OutputFile kind, const exec::Outputs& outputs,
-                     const std::optional<Described>& described) {
-  if (kind == OutputFile::kArray) {
-    ANEMONE_CHECK(outputs.size() == 1);
-    ANEMONE_ASSIGN_OR_RETURN(
-        const std::string bytes,
-        values::npy_bytes(outputs.front().tensor.view(), outputs.front().name));
-    return write_file(path, bytes);
+Result<std::string> bytes_of_picture_output(const std::string& path, const exec::Outputs& outputs,
+                                            const Described& described) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string name, picture_output(*described.interface, path));
+  const Tensor* output = exec::find_output(outputs, name);
+  if (output == nullptr) return not_found("[{}] expected the output {}, got none", path, name);
+  return picture_bytes(*output, *described.interface->output(name));
+}
+
+// The file of the outputs, not committed yet.
+Result<AtomicFile> outputs_file(const std::string& path, OutputFile kind,
+                                const exec::Outputs& outputs,
+                                const std::optional<Described>& described) {
+  if (kind == OutputFile::kTensors) {
+    std::vector<NamedView> named;
+    for (const exec::NamedTensor& output : outputs)
+      named.push_back({output.name, output.tensor.view()});
+    return checkpoint::prepare_safetensors(path, named);
   }
-  if (kind == OutputFile::kPicture) {
-    ANEMONE_CHECK(described.has_value());
-    ANEMONE_ASSIGN_OR_RETURN(const std::string name, picture_output(*described->interface, path));
-    const Tensor* output = exec::find_output(outputs, name);
-    if (output == nullptr) return not_found("[{}] expected the output {}, got none", path, name);
-    return write_picture(path, *output, *described->interface->output(name));
-  }
-  std::vector<NamedView> named;
-  for (const exec::NamedTensor& output : outputs)
-    named.push_back({output.name, output.tensor.view()});
-  return checkpoint::write_safetensors(path, named);
+  ANEMONE_CHECK(kind == OutputFile::kArray ? outputs.size() == 1 : described.has_value());
+  ANEMONE_ASSIGN_OR_RETURN(
+      const std::string bytes,
+      kind == OutputFile::kArray
+          ? values::npy_bytes(outputs.front().tensor.view(), outputs.front().name)
+          : bytes_of_picture_output(path, outputs, *described));
+  ANEMONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  ANEMONE_RETURN_IF_ERROR(file.append(bytes));
+  return file;
 }
 
 }  // namespace
@@ -264,7 +272,8 @@ Status PredictSession::run(const PredictRequest& request, Report* report) {
   ANEMONE_ASSIGN_OR_RETURN(const OutputFile kind, output_file(request.outputs));
   if (const auto states = output_file(request.state_out);
       !states.ok() || *states != OutputFile::kTensors)
-    return invalid_argument("[{}] expected a name that ends with .safetensors", request.state_out);
+    return invalid_argument("[{}] expected a name that ends with .safetensors, got {}",
+                            request.state_out, fs::path(request.state_out).extension().string());
   ANEMONE_ASSIGN_OR_RETURN(const auto program, load(request.package));
   const std::string& name =
       request.function.empty() ? program->default_function() : request.function;
@@ -272,7 +281,7 @@ Status PredictSession::run(const PredictRequest& request, Report* report) {
   if (signature == nullptr)
     return not_found("[{}] expected one of the functions {}, got {}", request.package,
                      names_of(program->functions()), name);
-  // Only where it is asked for: a package that is kept loaded is not read again for each request.
+  // Read only where it is used, so that a package that stays loaded is not read for each request.
   std::optional<Described> described;
   const bool makes_values = !request.values.empty() || !request.fill.empty();
   if (makes_values || report != nullptr || kind == OutputFile::kPicture) {
@@ -297,13 +306,20 @@ Status PredictSession::run(const PredictRequest& request, Report* report) {
   exec::Outputs outputs;
   if (Status status = program->run(name, inputs, outputs, store.get()); !status.ok())
     return error_of_values(status, values.default_shapes);
-  if (!request.state_out.empty()) ANEMONE_RETURN_IF_ERROR(write_states(request.state_out, *store));
   if (report != nullptr)
     *report = report_outputs(outputs, *described->function, *described->interface);
-  if (request.outputs.empty()) return {};
-  Status status = write_outputs(request.outputs, kind, outputs, described);
-  if (!status.ok() && !request.state_out.empty()) std::remove(request.state_out.c_str());
-  return status;
+  // The outputs come last, so that a kill between the two leaves none that look finished.
+  std::vector<AtomicFile> written;
+  if (!request.state_out.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(AtomicFile states, states_file(request.state_out, *store));
+    written.push_back(std::move(states));
+  }
+  if (!request.outputs.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(AtomicFile tensors,
+                             outputs_file(request.outputs, kind, outputs, described));
+    written.push_back(std::move(tensors));
+  }
+  return AtomicFile::commit_all(written);
 }
 
 }  // namespace anemone::cli

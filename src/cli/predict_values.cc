@@ -2,7 +2,6 @@
 #include "cli/predict_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/parse_number.h"
 #include "cli/feature_text.h"
 #include "values/convert.h"
 #include "values/fill.h"
@@ -113,7 +113,8 @@ Result<Tensor> picture_tensor(const values::Picture& picture, const exec::Featur
   return values::convert(out.view(), feature.dtype, feature.name);
 }
 
-// Takes what stands before the next `separator` off the text; all of it where there is none.
+// Cuts off and returns the part of the text before the next `separator`, or all of it if there is
+// none.
 std::string_view take_part(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, end);
@@ -121,42 +122,34 @@ std::string_view take_part(std::string_view& text, char separator) {
   return part;
 }
 
-template <typename T>
-std::optional<T> whole_number(std::string_view text) {
-  T out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return out;
-}
-
-// "1x8".
+// Parses "1x8"; nullopt for a text that is no shape.
 std::optional<Shape> parse_shape(std::string_view text) {
   constexpr std::size_t kMostDimensions = 32;
   if (text.empty() || text.ends_with('x')) return std::nullopt;
   Shape out;
   while (!text.empty()) {
-    const auto size = whole_number<std::int64_t>(take_part(text, 'x'));
+    const auto size = parse_number<std::int64_t>(take_part(text, 'x'));
     if (!size || *size < 0 || out.size() == kMostDimensions) return std::nullopt;
     out.push_back(*size);
   }
   return out;
 }
 
-// A value that no file has: zeros, ones or random numbers.
+// A value that is made, not read: zeros, ones or random numbers.
 struct MadeUp {
   std::string_view word;
   std::uint64_t seed = 0;
   std::optional<Shape> shape;
 };
 
-// nullopt for another text.
+// Parses "zeros", "random:7:1x8" and the like; nullopt for another text.
 std::optional<MadeUp> parse_made_up(std::string_view text) {
   if (text.ends_with(':')) return std::nullopt;
   MadeUp out{.word = take_part(text, ':'), .seed = 0, .shape = {}};
   if (out.word != "zeros" && out.word != "ones" && out.word != "random") return std::nullopt;
   if (out.word == "random" && !text.empty()) {
     std::string_view rest = text;
-    if (const auto seed = whole_number<std::uint64_t>(take_part(rest, ':'))) {
+    if (const auto seed = parse_number<std::uint64_t>(take_part(rest, ':'))) {
       out.seed = *seed;
       text = rest;
     }
@@ -177,7 +170,7 @@ Result<Tensor> made_up_tensor(const MadeUp& made_up, const exec::Feature& featur
   return values::filled(feature.dtype, shape, made_up.word == "ones" ? 1 : 0, feature.name);
 }
 
-// A picture of any size and with transparent pixels as one of the default size of an image input.
+// Fits a picture of any size, also with transparent pixels, to the default size of an image input.
 Result<values::Picture> fitted_picture(const std::string& bytes, const std::string& path,
                                        const exec::Feature& feature,
                                        const FeatureDescription& description) {
@@ -190,7 +183,7 @@ Result<values::Picture> fitted_picture(const std::string& bytes, const std::stri
   return values::fitted(picture, size[0], size[1]);
 }
 
-// ".png", ".JPG": cameras write capitals.
+// True for ".png", ".jpg" and ".jpeg", also in capitals, which cameras write.
 bool is_picture_name(std::string_view extension) {
   const std::string name = ascii_lower(extension);
   return name == ".png" || name == ".jpg" || name == ".jpeg";

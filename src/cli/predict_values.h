@@ -22,23 +22,22 @@ struct GivenValue {
 Result<GivenValue> parse_given_value(std::string_view text);
 
 // The tensor that a value stands for, of the type and a shape that the input has:
-//   zeros, ones, random[:SEED]   in the default shape, or in that of a last part: ones:1x8
+//   zeros, ones, random[:SEED]   in the default shape, or in the shape at the end: ones:1x8
 //   1,2,3                        numbers in row-major order
 //   FILE.npy                     an array
 //   FILE.png, FILE.jpg           a picture, for an image input, in its color order
-//   FILE.png:fit, FILE.jpg:fit   its middle in the default size (values/fit.h), over white
+//   FILE.png:fit, FILE.jpg:fit   its middle, scaled to the default size (values/fit.h), over white
 // Numbers are converted by the rule of values/convert.h. Numbers, and an array that differs in
 // dimensions of one alone, take the shape of the input; nothing else is reshaped, and no other
-// picture is scaled. `description` is that of the package. kInvalidArgument: "[x] expected shape
-// [1, 4] of fp16, got [5] of fp32", and the errors of the readers.
+// picture is scaled. `description` is that of the package. kInvalidArgument for values that do not
+// fit ("[x] expected shape [1, 4], got [5]"), and the errors of the readers.
 Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& feature,
                             const mlpackage::FeatureDescription& description);
 
-// Whether a value that is made up has the default shape although the input takes others.
+// True for zeros, ones or random without a shape, if the input takes other shapes than the default.
 bool has_default_shape(const GivenValue& given, const exec::Feature& feature);
 
-// Whether a text is zeros, ones or random[:SEED], which any input takes. kInvalidArgument
-// otherwise.
+// Ok for zeros, ones and random[:SEED], which any input takes; kInvalidArgument for another text.
 Status check_fill(std::string_view text);
 
 }  // namespace anemone::cli

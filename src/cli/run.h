@@ -53,17 +53,17 @@ struct RunOptions {
   bool has_read_prompt = false;  // the prompt is the text itself, also where it is "-"
 };
 
-// A model that only continues a text does not know when to stop.
+// The default of --max-new for plain text, which has no end of its own.
 inline constexpr std::int64_t kDefaultContinuation = 256;
 
 // All flags of `run`, into the options.
 void add_run_flags(CLI::App& command, RunOptions& options, Context& context);
 
-// The prompt as it is given, what stdin holds where it is "-", or the text of --file.
+// The prompt: the text of PROMPT, or of stdin if that is "-", or of --file.
 Result<std::string> prompt_text(const RunOptions& options);
 
-// Puts the texts of the files of --system and --file into the options. kIo for one that cannot be
-// read.
+// Reads the files that --system and --file name, and puts their texts into the options. kIo for a
+// file that cannot be read.
 Status read_text_files(RunOptions& options);
 
 // Says on stderr that the model has no chat template, so that the prompt is continued.
@@ -72,7 +72,8 @@ void note_no_template(const std::string& model);
 // The conversation of one prompt: the system message, if there is one, and the text.
 Json chat_messages(const RunOptions& options, const std::string& text);
 
-// What the answer has to be; nullopt: any text. The errors are those of a file that cannot be read.
+// The form that the flags ask of the answer; nullopt for any text. Gives an error if a file that a
+// flag names cannot be read.
 Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& options);
 
 // What a command line asks for, over the defaults of the model. Sampling that was asked for without

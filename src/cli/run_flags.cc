@@ -28,7 +28,7 @@ void add_run_flags(CLI::App& command, RunOptions& options, Context& context) {
   CLI::Option* chat_template =
       command.add_option("--chat-template-file", options.chat_template_file,
                          "Chat template (Jinja) instead of the model's own");
-  // A setting that one of them excludes is left out (settings.h).
+  // CLI11 knows what cannot be combined, so that such settings are left out (settings.h).
   raw->excludes(system)->excludes(chat_template);
   command
       .add_option("-n,--max-new", options.text.max_tokens,

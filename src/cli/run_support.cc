@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
 #include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -7,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/parse_number.h"
 #include "base/terminal.h"
 #include "checkpoint/safetensors.h"
 #include "cli/interrupt.h"
@@ -33,17 +33,10 @@ std::string without_controls(std::string_view text) {
 
 // "ID=BIAS", as --logit-bias takes it.
 Result<std::pair<std::int32_t, float>> parse_bias(const std::string& text) {
-  std::int32_t id = 0;
-  double bias = 0;
-  const std::size_t equals = text.find('=');
-  const char* last = text.data() + text.size();
-  if (equals != std::string::npos) {
-    const char* middle = text.data() + equals;
-    const auto read_id = std::from_chars(text.data(), middle, id);
-    const auto read_bias = std::from_chars(middle + 1, last, bias);
-    if (read_id.ec == std::errc() && read_id.ptr == middle && read_bias.ec == std::errc() &&
-        read_bias.ptr == last)
-      return std::pair(id, static_cast<float>(bias));
+  if (const std::size_t equals = text.find('='); equals != text.npos) {
+    const auto id = parse_number<std::int32_t>(std::string_view(text).substr(0, equals));
+    const auto bias = parse_number<double>(std::string_view(text).substr(equals + 1));
+    if (id && bias) return std::pair(*id, static_cast<float>(*bias));
   }
   return invalid_argument("[--logit-bias] expected ID=BIAS, as in 42=-5.5, got \"{}\"", text);
 }

@@ -39,7 +39,7 @@ namespace {
 constexpr std::chrono::milliseconds kGrace{7'500};
 constexpr std::chrono::milliseconds kDeadline{9'500};
 
-// A line about the server itself, of JSON where the others are.
+// A line about the server itself, in JSON if the lines of requests are.
 std::string line_of(serve::LogFormat format, std::string_view event, const Json& more,
                     std::string_view text) {
   if (format != serve::LogFormat::kJson) return fmt::format("anemone: {}\n", text);
@@ -105,7 +105,7 @@ class LinesEngine {
     models_.start({[this](const engine::Model& model) { engine_.forget(model); },
                    [this](const serve::ModelEvent& event) { log_.write(event); }});
   }
-  // While the engine turns, as a model may be about to be unloaded.
+  // The engine still turns here: a model that is about to be unloaded needs it.
   ~LinesEngine() { models_.close(); }
   LinesEngine(const LinesEngine&) = delete;
   LinesEngine& operator=(const LinesEngine&) = delete;
@@ -161,7 +161,7 @@ Status check_host_names(const std::vector<std::string>& names) {
   return {};
 }
 
-// "127.0.0.1:9000", which no resolver knows.
+// Refuses "127.0.0.1:9000", which no resolver knows.
 Status check_listen_host(const std::string& host) {
   const std::size_t colon = host.find(':');
   const bool has_port = colon != host.npos && colon == host.rfind(':') &&
@@ -171,7 +171,7 @@ Status check_listen_host(const std::string& host) {
                           shortened(host, 60));
 }
 
-// As browsers write it in the header Origin: another one would fit no page.
+// Browsers write the header Origin in one form; an origin in another one would fit no page.
 Status check_origins(const std::vector<std::string>& origins) {
   for (const std::string& origin : origins) {
     const std::size_t scheme = origin.find("://");
@@ -186,7 +186,8 @@ Status check_origins(const std::vector<std::string>& origins) {
 }
 
 Status run_serve(ServeOptions options, const Context& context) {
-  // What is wrong with them is said before the models are read.
+  // Errors of flags are said before the models are read.
+  ANEMONE_ASSIGN_OR_RETURN(options.server.log_format, serve::parse_log_format(options.log_format));
   if (options.is_http()) {
     ANEMONE_RETURN_IF_ERROR(check_host_names(options.server.allowed_hosts));
     ANEMONE_RETURN_IF_ERROR(check_listen_host(options.server.http.host));
@@ -196,11 +197,12 @@ Status run_serve(ServeOptions options, const Context& context) {
       ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,
                                serve::TlsContext::load(options.tls_certificate, options.tls_key));
       if (const std::string warning = options.server.http.tls->warning(); !warning.empty())
-        fmt::print(stderr, "anemone: [--tls-cert] {}\n", warning);
+        fmt::print(stderr, "{}",
+                   line_of(options.server.log_format, "tls_certificate", {{"warning", warning}},
+                           fmt::format("[--tls-cert] {}", warning)));
     }
     ANEMONE_ASSIGN_OR_RETURN(options.server.pooling, engine::parse_pooling(options.pooling));
   }
-  ANEMONE_ASSIGN_OR_RETURN(options.server.log_format, serve::parse_log_format(options.log_format));
   ANEMONE_RETURN_IF_ERROR(check_output_files(std::span(&options.ready_file, 1), options.models));
   ANEMONE_ASSIGN_OR_RETURN(ReadyFile ready, ReadyFile::prepare(options.ready_file));
   std::unique_ptr<serve::OpenAiServer> server;
@@ -229,11 +231,9 @@ void add_serve_command(CLI::App& app, Context& context) {
   add_serve_flags(*command, *options);
   command->footer(
       "GET /v1/models, POST /v1/chat/completions, /v1/completions, /v1/embeddings and more: GET "
-      "/openapi.json\nlists all. The first "
-      "SIGINT or SIGTERM\nlets running requests end (the process ends within 10 s), a second one "
-      "cuts them off. "
-      "docs/guide/serve.md has "
-      "the JSON lines.\n"
+      "/openapi.json lists all. The first SIGINT, SIGTERM or SIGHUP lets running requests end (the "
+      "process ends within 10 s), a second one cuts them off. docs/guide/serve.md has the JSON "
+      "lines.\n"
       "\n"
       "Examples:\n"
       "  anemone serve model.anemone                                # http://127.0.0.1:8080/v1\n"

@@ -54,7 +54,7 @@ Status add_key(std::string_view line, const std::string& path,
   const auto [same, is_new] = known.try_emplace(key.key, key.limits);
   if (same->second != key.limits)
     return invalid_argument(
-        "[{}] expected an API key that stands twice to have the same limits, got others", path);
+        "[{}] expected the same limits for an API key that stands twice, got others", path);
   if (is_new) keys.push_back(std::move(key));
   return {};
 }
@@ -112,7 +112,7 @@ Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
   if (!text.ok() || (!text->empty() && !is_address_line(*text)))
     return io_error(
         "[{}] is not overwritten: it holds something other than the address of a server", path);
-  // Where the file system has no locks, the file counts as left.
+  // On a file system without locks, the file counts as that of a server that is gone.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return io_error("[{}] expected an unused file, got that of a server that runs", path);

@@ -27,13 +27,14 @@ struct ApiKeySource {
 // two kinds of limits. Messages name lines by their number and show nothing of them.
 Result<std::vector<serve::openai::ApiKey>> read_api_keys(const ApiKeySource& source);
 
-// The file that holds the address of a server for as long as it runs, and is locked (flock) while
-// it does. No other file is replaced or removed. Single-thread.
+// The file with the address of a server. It exists and is locked (flock) for as long as the server
+// runs. No other file is replaced or removed. Single-thread.
 class ReadyFile {
  public:
   // Removes a ready file that another server left, or an empty file: a client would take it for the
-  // ready file of this server, which is still loading. kIo when the path holds anything else or
-  // the file of a server that runs, or its folder is missing. An empty path stands for no file.
+  // ready file of this server, which is still loading. kIo when the path holds anything else, when
+  // it is the file of a server that runs, or when its folder is missing. An empty path stands for
+  // no file.
   static Result<ReadyFile> prepare(const std::string& path);
   ReadyFile(ReadyFile&& other) noexcept;
   ReadyFile& operator=(ReadyFile&&) = delete;

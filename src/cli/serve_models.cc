@@ -56,7 +56,7 @@ class CommandLineModels : public serve::ModelProvider {
         executor_(std::move(executor)),
         paths_(std::move(paths)) {}
 
-  // A checkpoint is known by what it is compiled to, so by its first load.
+  // Of an artifact; 0 for a checkpoint, whose size is known once it was compiled and loaded.
   std::uint64_t bytes(const std::string& name) override {
     const auto manifest = artifact::read_manifest(paths_.at(name));
     return manifest.ok() ? bytes_of(*manifest) : 0;
@@ -71,12 +71,15 @@ class CommandLineModels : public serve::ModelProvider {
     const std::string& path = paths_.at(name);
     const CacheRequest request{.threads = context_.threads,
                                .checks_hashes = options_.checks_hashes,
-                               .context = options_.context};
+                               .context = options_.context,
+                               .has_notes = has_notes()};
     // A progress bar would get between the lines of the log once the server runs.
     const bool has_bar = loads_++ < options_.models_at_start();
     ANEMONE_ASSIGN_OR_RETURN(out.model,
                              load_model(path, request, *executor_, load, has_bar ? "loading" : ""));
-    if (out.model->tokenizer() == nullptr) note_no_tokenizer(name);
+    if (out.model->tokenizer() == nullptr && has_notes())
+      fmt::print(stderr, "note: {} has no tokenizer: it answers requests with token ids alone\n",
+                 escaped(name));
     // Only HTTP has a way to ask for labels.
     if (!options_.is_http()) ANEMONE_RETURN_IF_ERROR(out.model->check_generates());
     ANEMONE_RETURN_IF_ERROR(engine::check_speculation(speculation_, *out.model).with("--draft"));
@@ -88,12 +91,8 @@ class CommandLineModels : public serve::ModelProvider {
   }
 
  private:
-  // At the start, where somebody reads; the log of JSON has no notes.
-  void note_no_tokenizer(const std::string& name) const {
-    if (options_.server.log_format == serve::LogFormat::kText)
-      fmt::print(stderr, "note: {} has no tokenizer: it answers requests with token ids alone\n",
-                 escaped(name));
-  }
+  // A log of JSON has no lines of text.
+  bool has_notes() const { return options_.server.log_format == serve::LogFormat::kText; }
 
   const ServeOptions options_;
   const engine::SpeculationOptions speculation_;
@@ -122,19 +121,19 @@ Result<std::unique_ptr<serve::ModelPool>> make_model_pool(
   std::map<std::string, std::string> paths;
   const std::size_t at_start = options.models_at_start();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i >= at_start || pool.max_bytes > 0) {
-      ANEMONE_ASSIGN_OR_RETURN(const NamedModel found, find_model(options.models[i]));
-    }
+    // The models that load at the start are looked for then.
+    if (i >= at_start || pool.max_bytes > 0)
+      ANEMONE_RETURN_IF_ERROR(find_model(options.models[i]).status());
     paths.emplace(names[i].front(), options.models[i]);
   }
   ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor(context.executor()));
   auto provider = std::make_unique<CommandLineModels>(options, speculation, context,
                                                       std::move(executor), std::move(paths));
-  for (const std::vector<std::string>& of_model : names)
-    if (const std::uint64_t bytes = provider->bytes(of_model.front());
-        pool.max_bytes > 0 && bytes > pool.max_bytes)
-      return invalid_argument("[--models-memory] expected at least the {} of {}, got {}",
-                              format_bytes(bytes), of_model.front(), options.models_memory);
+  if (pool.max_bytes > 0)
+    for (const std::vector<std::string>& of_model : names)
+      if (const std::uint64_t bytes = provider->bytes(of_model.front()); bytes > pool.max_bytes)
+        return invalid_argument("[--models-memory] expected at least the {} of {}, got {}",
+                                format_bytes(bytes), of_model.front(), options.models_memory);
   return serve::ModelPool::create(std::move(names), std::move(provider), std::move(pool));
 }
 

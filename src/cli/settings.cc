@@ -45,7 +45,7 @@ std::string variable_name(std::string_view command, std::string_view flag) {
   return std::string(kVariablePrefix) + name;
 }
 
-// "cache.prune" for the last of the commands that were chosen.
+// The commands that lead to this one, with dots between: "cache.prune"; empty for the top.
 std::string path_of(const CLI::App& command) {
   if (command.get_parent() == nullptr) return "";
   const std::string above = path_of(*command.get_parent());
@@ -54,6 +54,12 @@ std::string path_of(const CLI::App& command) {
 
 std::vector<const CLI::App*> children(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// The paths of a command and of all commands below it.
+void add_paths(const CLI::App& command, std::vector<std::string>& paths) {
+  paths.push_back(path_of(command));
+  for (const CLI::App* child : children(command)) add_paths(*child, paths);
 }
 
 void add_names(const CLI::App& command, std::vector<std::string>& names) {
@@ -69,8 +75,8 @@ void add_names_below(const CLI::App& command, std::vector<std::string>& names) {
   }
 }
 
-// The long names of the flags that a table of the command may hold: its own, those of the commands
-// below it and those above.
+// The long names of the flags that a table of the command may hold, or a variable with its name may
+// set: its own, those of the commands below it and those above.
 std::vector<std::string> names_for(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent())
@@ -85,7 +91,7 @@ const CLI::App* child_named(const CLI::App& app, std::string_view name) {
   return nullptr;
 }
 
-// What is wrong with the names in the tables, an error each.
+// An error for each name in the tables that is no command or no flag.
 std::vector<Status> table_errors(const CLI::App& app, const SettingTables& tables,
                                  std::string_view path) {
   std::vector<Status> errors;
@@ -120,12 +126,12 @@ std::optional<bool> boolean_of(std::string_view text) {
   return std::nullopt;
 }
 
-// "run.max-new in /home/a/.config/anemone/config.toml".
+// "run.max-new in settings.toml".
 std::string origin_in_file(std::string_view table, std::string_view flag, std::string_view file) {
   return fmt::format("{}{}{} in {}", table, table.empty() ? "" : ".", flag, file);
 }
 
-// Whether the option can have as many values, of this kind.
+// Checks that the option can have as many values, of this kind.
 Status check_form(const CLI::Option& option, const SettingValue& value, const std::string& origin) {
   const std::vector<std::string>& texts = value.texts;
   const auto most = static_cast<std::size_t>(std::max(option.get_items_expected_max(), 0));
@@ -139,7 +145,8 @@ Status check_form(const CLI::Option& option, const SettingValue& value, const st
   return {};
 }
 
-// Whether the option takes the value, which it does not keep. Runs no callback of it.
+// Checks that the option takes the value. The option does not keep it, and none of its callbacks
+// runs.
 Status check_value(CLI::Option& option, const SettingValue& value, const std::string& origin) {
   ANEMONE_RETURN_IF_ERROR(check_form(option, value, origin));
   if (option.get_items_expected_max() == 0) return {};
@@ -169,8 +176,8 @@ Status check_value(CLI::Option& option, const SettingValue& value, const std::st
   return status;
 }
 
-// Whether a table of the file is about the options of the command: its own, that of a command above
-// or below it.
+// True if a table of the file, or a variable with the name of a command, may set the options of the
+// command: it is that of the command itself, or of one above or below it.
 bool is_about(std::string_view table, std::string_view command) {
   const auto is_within = [](std::string_view inner, std::string_view outer) {
     return outer.empty() || inner == outer ||
@@ -237,11 +244,13 @@ Result<Settings> Settings::examine(const CLI::App& line, CLI::App& all) {
     settings.problems_.emplace_back(tables.status().message());
   for (const Status& error : table_errors(line, settings.tables_, settings.path_))
     settings.problems_.emplace_back(error.message());
-  settings.examine_values(all);
+  std::vector<std::string> commands;
+  add_paths(all, commands);
+  settings.examine_values(all, commands);
   return settings;
 }
 
-void Settings::examine_values(CLI::App& command) {
+void Settings::examine_values(CLI::App& command, const std::vector<std::string>& commands) {
   const std::string path = path_of(command);
   const auto check = [&](CLI::Option& option, const SettingValue& value,
                          const std::string& origin) {
@@ -251,22 +260,23 @@ void Settings::examine_values(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
     if (!can_be_set(*option)) continue;
     for (const std::string& flag : option->get_lnames()) {
-      for (const std::string& name : {variable_name(path, flag), variable_name("", flag)})
-        if (const auto it = variables_.find(name); it != variables_.end())
-          check(*option, {.texts = {it->second}}, name);
+      for (const std::string& other : commands)
+        if (is_about(other, path))
+          if (const auto it = variables_.find(variable_name(other, flag)); it != variables_.end())
+            check(*option, {.texts = {it->second}}, it->first);
       for (const auto& [table, flags] : tables_)
         if (const auto it = flags.find(flag); it != flags.end() && is_about(table, path))
           check(*option, it->second, origin_in_file(table, flag, path_));
     }
   }
   for (CLI::App* child : command.get_subcommands([](const CLI::App*) { return true; }))
-    examine_values(*child);
+    examine_values(*child, commands);
 }
 
 std::optional<Settings::Found> Settings::find(const std::vector<std::string>& command,
                                               const std::string& flag) const {
-  for (const std::string& path : {command.back(), std::string()}) {
-    const std::string name = variable_name(path, flag);
+  for (auto path = command.rbegin(); path != command.rend(); ++path) {
+    const std::string name = variable_name(*path, flag);
     if (const auto it = variables_.find(name); it != variables_.end())
       return Found{{.texts = {it->second}}, name};
   }

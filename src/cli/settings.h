@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags that the command line does not give. `--max-new` of `anemone run` is taken from the first
 // of these that has it: the command line, ANEMONE_RUN_MAX_NEW, ANEMONE_MAX_NEW, the table [run] of
-// the settings file, its lines above all tables. A setting is left out if it cannot be combined
-// with a flag of the command line.
+// the settings file, its lines above all tables. For a command below another one, such as `cache
+// list`, those of `cache` come after its own. A setting is left out if it cannot be combined with a
+// flag of the command line.
 #pragma once
 
 #include <anemone/status.h>
@@ -32,10 +33,10 @@ class Settings {
   // not exist; kIo when a file that was named cannot be read.
   static Result<Settings> read(const CLI::App& line);
 
-  // The same for `anemone doctor`: what is wrong with the file, and with a value of any command, in
-  // the file or the environment, becomes one of problems(), and what is wrong sets nothing. `all`
-  // has the same flags as `line` and has parsed nothing; it is of no use afterwards. kIo when a
-  // file that was named cannot be read.
+  // Reads them for `anemone doctor`: each fault of the file, and each value in the file or the
+  // environment that the flag of some command cannot have, becomes one of problems() and sets
+  // nothing. `all` has the same flags as `line` and has parsed nothing; it is of no use afterwards.
+  // kIo when a file that was named cannot be read.
   static Result<Settings> examine(const CLI::App& line, CLI::App& all);
 
   // Gives the options of `app` the values that the command line does not give. `app` has the same
@@ -50,7 +51,7 @@ class Settings {
   // The settings file; empty where there is none.
   const std::string& path() const { return path_; }
   const SettingTables& tables() const { return tables_; }
-  // What examine() found, a message each.
+  // The messages about the faults that examine() found.
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
@@ -61,9 +62,11 @@ class Settings {
   // The value of a flag of the last of the commands, which are "", "cache", "cache.prune".
   std::optional<Found> find(const std::vector<std::string>& command, const std::string& flag) const;
   Status set(CLI::Option& option, const Found& found);
-  // Reads the environment and the text of the settings file, of which path_ is set.
+  // Reads the environment and returns the text of the settings file, whose path it keeps in path_.
   static Result<std::string> read_sources(const CLI::App& line, Settings& settings);
-  void examine_values(CLI::App& command);
+  // Checks the values of the options of a command and of those below it. `commands` are the paths
+  // of all commands.
+  void examine_values(CLI::App& command, const std::vector<std::string>& commands);
 
   std::map<std::string, std::string> variables_;
   std::string path_;

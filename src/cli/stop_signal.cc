@@ -43,7 +43,7 @@ Result<int> catch_stop_signals() {
     struct sigaction before = {};
     const bool is_ignored =
         ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
-    // nohup ignores SIGHUP, and means it.
+    // nohup ignores SIGHUP, so that it does not stop the server.
     if (signal != SIGHUP || !is_ignored) ::sigaction(signal, &action, nullptr);
   }
   return ends[0];

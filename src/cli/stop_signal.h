@@ -9,9 +9,10 @@
 
 namespace anemone::cli {
 
-// SIGINT, SIGTERM and, where it is not ignored, SIGHUP as a request to stop in order: the
-// descriptor becomes readable with the first one and stays so. A second one ends the process at
-// once, with code 128 and its number. kIo when the process has no descriptor left. Call once.
+// Takes SIGINT, SIGTERM and, if it is not ignored, SIGHUP as requests to stop in order. The
+// returned descriptor becomes readable with the first signal and stays so; a second signal ends the
+// process at once with the exit code 128 + its number. kIo when the process has no descriptor left.
+// Call once.
 Result<int> catch_stop_signals();
 
 // Ends the process, with the code of kCancelled, when it still runs this long after the first

@@ -24,7 +24,7 @@ std::size_t longest_word(std::string_view text) {
   return longest;
 }
 
-// For each column what `measure` gives for its widest cell.
+// For each column, the largest value that `measure` gives for one of its cells.
 template <typename Measure>
 std::vector<std::size_t> widths_of(const Rows& rows, const Measure& measure) {
   std::vector<std::size_t> widths;
@@ -39,7 +39,8 @@ std::size_t cell_size(const std::string& cell) {
   return cell.size();
 }
 
-// Narrows the widest columns, none below its longest word, until all fit or none can be narrowed.
+// Narrows the widest columns until all fit into `room`. No column becomes narrower than its longest
+// word, so that a table may stay too wide.
 void narrow(std::vector<std::size_t>& widths, const std::vector<std::size_t>& least,
             std::size_t room) {
   std::size_t total =
@@ -50,7 +51,7 @@ void narrow(std::vector<std::size_t>& widths, const std::vector<std::size_t>& le
       if (widths[i] > least[i] && (widest == widths.size() || widths[i] > widths[widest]))
         widest = i;
     if (widest == widths.size()) return;
-    // A column that alone is wider than all the room need not lose its columns one by one.
+    // A column that is wider than all the room is cut to it at once, not one by one.
     const std::size_t wanted = std::max(widths[widest] - 1, std::size_t{1});
     const std::size_t narrower = std::max(least[widest], std::min(wanted, room));
     total -= widths[widest] - narrower;

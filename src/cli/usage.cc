@@ -136,7 +136,7 @@ const CLI::Option* option_of(const CLI::App& command, const std::string& name) {
   return nullptr;
 }
 
-// What nothing on the command line took.
+// The words of the command line that no option took.
 std::vector<std::string> remaining_words(const CLI::App& app) {
   std::vector<std::string> words = last_chosen(app).remaining();
   return words.empty() ? app.remaining(true) : words;

@@ -26,8 +26,8 @@ std::optional<ModelReference> parse_model_reference(std::string_view text);
 // '-' or '.' of their names, which a quantization is. Parts of one model are one. Sorted.
 std::vector<std::string> gguf_variants(const std::vector<std::string>& paths);
 
-// The paths that belong to the variant, whatever the case of its letters, sorted; or the
-// file of that path with its parts.
+// The paths that belong to the variant, whatever the case of its letters, sorted; or the file of
+// that path with its parts.
 std::vector<std::string> files_of_variant(const std::vector<std::string>& paths,
                                           std::string_view variant);
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "tensor/bits.h"
 #include "tensor/half.h"
 
@@ -40,17 +41,13 @@ IntegerRange range_of(DType dtype) {
 // The two's complement bits of an integer that lies in the range of `dtype`.
 std::optional<std::uint64_t> parse_integer(std::string_view text, DType dtype) {
   const IntegerRange range = range_of(dtype);
-  const char* end = text.data() + text.size();
   if (text.starts_with('-')) {
-    std::int64_t value = 0;
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || stop != end || value < range.lowest) return std::nullopt;
-    return static_cast<std::uint64_t>(value);
+    const auto value = parse_number<std::int64_t>(text);
+    if (!value || *value < range.lowest) return std::nullopt;
+    return static_cast<std::uint64_t>(*value);
   }
-  std::uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value > range.highest) return std::nullopt;
-  return value;
+  const auto value = parse_number<std::uint64_t>(text);
+  return value && *value <= range.highest ? value : std::nullopt;
 }
 
 }  // namespace

@@ -2,13 +2,13 @@
 #include "mlpackage/compiled_interface.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/parse_number.h"
 
 namespace anemone::mlpackage {
 namespace {
@@ -58,11 +58,9 @@ class InputReader {
 
   Result<std::int64_t> number(const char* key) {
     ANEMONE_ASSIGN_OR_RETURN(const std::string digits, text(key));
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size())
-      return corrupt("[{}] expected a number as {}, got \"{}\"", subject_, key, digits);
-    return value;
+    const auto value = parse_number<std::int64_t>(digits);
+    if (!value) return corrupt("[{}] expected a number as {}, got \"{}\"", subject_, key, digits);
+    return *value;
   }
 
   Status image() {

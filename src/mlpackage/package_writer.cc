@@ -28,8 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kAuthor = "com.apple.CoreML";
-constexpr std::string_view kVersionKey = "com.github.anemone.version";
-
 constexpr std::string_view kWeightPath = "weights/weight.bin";
 
 int version_of(const Model& model) {

@@ -15,6 +15,9 @@
 
 namespace anemone::mlpackage {
 
+// The key of the metadata that has the version of anemone which wrote a package.
+inline constexpr char kVersionKey[] = "com.github.anemone.version";
+
 struct WriteOptions {
   // Knows the operations: types are inferred again, and every defaulted parameter must be spelled
   // out. nullptr: only the structure of the program is checked.
@@ -30,7 +33,7 @@ struct WriteOptions {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = nullptr;
   // When it becomes true, writing ends with kCancelled. May be null; must outlive the call.
   const std::atomic<bool>* cancel = nullptr;
-  // Adds metadata "com.github.anemone.version", and a buildInfo to a program that has none.
+  // Adds metadata under kVersionKey, and a buildInfo to a program that has none.
   bool stamp = true;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "values/numbers.h"
 
-#include <charconv>
 #include <cstdint>
 #include <vector>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 
 namespace anemone::values {
 namespace {
@@ -14,12 +14,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
-template <typename T>
-bool parse(std::string_view text, T& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace
@@ -31,12 +25,12 @@ Result<Tensor> parse_numbers(std::string_view text, std::string_view subject) {
     const std::size_t comma = text.find(',');
     std::string_view item = trimmed(text.substr(0, comma));
     if (item.size() > 1 && item[0] == '+' && item[1] != '-') item.remove_prefix(1);
-    if (std::int64_t value = 0; parse(item, value)) whole.push_back(value);
-    double value = 0;
-    if (!parse(item, value))
+    if (const auto value = parse_number<std::int64_t>(item)) whole.push_back(*value);
+    const auto value = parse_number<double>(item);
+    if (!value)
       return invalid_argument("[{}] expected numbers with commas between, got \"{}\"", subject,
                               item);
-    all.push_back(value);
+    all.push_back(*value);
     if (comma == text.npos) break;
     text.remove_prefix(comma + 1);
   }

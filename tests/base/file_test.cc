@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <set>
@@ -161,6 +162,31 @@ TEST(AtomicFile, ACommitOverAFolderFailsAndLeavesNoTemporaryFile) {
   EXPECT_EQ(file->commit().code(), Code::kIo);
   EXPECT_EQ(AtomicFile::create(folder.file("out")).status().code(), Code::kIo);
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"out"});
+}
+
+TEST(AtomicFile, SeveralFilesAppearTogetherOrNotAtAll) {
+  const TemporaryFolder folder;
+  const auto made = [&] {
+    std::vector<AtomicFile> files;
+    for (const char* name : {"a", "b", "c"}) {
+      auto file = AtomicFile::create(folder.file(name));
+      EXPECT_TRUE(file.ok() && file->append(name).ok());
+      files.push_back(*std::move(file));
+    }
+    return files;
+  };
+  std::vector<AtomicFile> good = made();
+  ASSERT_TRUE(AtomicFile::commit_all(good).ok());
+  EXPECT_EQ(names_in(folder.path()).size(), 3U);
+  EXPECT_EQ(read_file(folder.file("c")).value(), "c");
+  std::filesystem::remove(folder.file("b"));
+  std::vector<AtomicFile> bad = made();
+  ASSERT_TRUE(make_directories(folder.file("b/inside")).ok());
+  EXPECT_EQ(AtomicFile::commit_all(bad).code(), Code::kIo);
+  std::vector<std::string> left = names_in(folder.path());
+  std::ranges::sort(left);
+  EXPECT_EQ(left, (std::vector<std::string>{"b", "c"})) << "a is gone, c is the old one";
+  EXPECT_TRUE(AtomicFile::commit_all({}).ok());
 }
 
 TEST(AtomicFile, ADeviceIsNotReplaced) {

@@ -279,13 +279,13 @@ TEST(CheckHints, StandInTextJsonAndPage) {
   for (const Json& law : laws_without) EXPECT_FALSE(law.contains("hints"));
   EXPECT_NE(with[2].find(R"("hints":[{"kind":"option","text":"--quant lut4"})"), std::string::npos);
   EXPECT_EQ(without[2].find(R"("hints":[)"), std::string::npos);
-  // What is in force already: one package of layers, no experts.
+  // The model has one package of layers already, and no experts.
   EXPECT_NE(with[0].find("slow tiny-function"), std::string::npos) << with[0];
   EXPECT_EQ(with[0].find("--shards"), std::string::npos) << with[0];
   EXPECT_EQ(with[0].find("--experts"), std::string::npos) << with[0];
 }
 
-// `compile` did not write them, so that its options change nothing.
+// `compile` did not write these packages, so that its options change nothing.
 TEST(CheckHints, OfOtherWritersAreChangesOfTheGraph) {
   const std::string check =
       "check '" + source_path("tests/mlpackage/data/coremltools/int4_blocks_ios18.mlpackage") + "'";
@@ -316,7 +316,7 @@ TEST(CheckHints, AreNotNeededByTheDefaultForm) {
   EXPECT_EQ(planned.code, 0) << planned.err;
   EXPECT_NE(planned.out.find("\n0 refused, 0 slow, 0 contested\n"), std::string::npos)
       << planned.out;
-  // That the package of the final norm is small is no reason for a change.
+  // The package of the final norm is small, which is no reason for a change.
   EXPECT_NE(planned.out.find("notes: tiny-function, small-package, "), std::string::npos)
       << planned.out;
   EXPECT_NE(planned.out.find("\n  form: portable (--report shows each choice and why)\n"),

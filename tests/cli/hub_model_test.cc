@@ -95,7 +95,8 @@ TEST_F(HubModel, AnInterruptedDownloadGoesOnWhereItStopped) {
   EXPECT_NE(outcome.err.find(" of it missing"), std::string::npos) << outcome.err;
 }
 
-// How many bytes are here of large files that are not whole; these are named by their SHA-256.
+// The bytes that the hub's cache has of large files that are not whole; their names are SHA-256
+// hashes.
 std::uintmax_t incomplete_bytes(const std::string& hub) {
   constexpr std::size_t kHashDigits = 64;
   std::uintmax_t bytes = 0;

@@ -130,7 +130,7 @@ TEST(Kill, WhileAnArtifactIsReplacedNeitherIsLost) {
   }
 }
 
-// Whatever the process is in the middle of: what it does not remove itself goes right after it.
+// The process may be in the middle of anything: another process removes what it leaves.
 TEST(Kill, AnInterruptedCompileLeavesNothing) {
   const TemporaryFolder folder;
   const std::string output = folder.file("artifact");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands say of a path that is named as a model and is none, or hides one.
+// Paths that are named as a model and are none, or hide one: commands say what they are.
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ class NamedFile : public ::testing::Test {
   void write_gguf(const std::string& path, std::size_t bytes = std::string::npos) const {
     ASSERT_TRUE(write_file(path, anemone::testing::tiny_gguf().substr(0, bytes)).ok());
   }
-  // Of each command that takes it.
+  // Every command that takes a model refuses the path.
   static void expect_refused(const std::string& path, int code, const std::string& part) {
     for (const char* command :
          {"run", "compile -o /nonexistent/out", "inspect", "serve --port 0"}) {
@@ -71,13 +71,13 @@ TEST_F(NamedFile, ThatIsCompiledAlreadyIsNotCompiledAgain) {
   const Outcome again = run_anemone("compile " + artifact + " -o " + folder_.file("b"));
   EXPECT_EQ(again.code, 4);
   EXPECT_NE(again.err.find("compiled already"), std::string::npos) << again.err;
-  // The context of an artifact stays what it is.
+  // The context of an artifact cannot be changed.
   const std::string ids = " --prompt-ids 1 --max-new 1 --ignore-eos -c ";
   const Outcome smaller = run_anemone("run " + artifact + ids + "16");
   EXPECT_EQ(smaller.code, 0) << smaller.err;
   EXPECT_NE(smaller.err.find("note: [--context] has no effect"), std::string::npos) << smaller.err;
   EXPECT_EQ(run_anemone("run " + artifact + ids + "32").err, "");
-  // That of a checkpoint is cut, whether it was compiled before or not.
+  // The context of a checkpoint is clamped, whether it was compiled before or not.
   for (int i = 0; i < 2; ++i) {
     const Outcome clamped = run_anemone("run " + tiny + ids + "1000000");
     EXPECT_EQ(clamped.code, 0) << clamped.err;
@@ -98,12 +98,12 @@ TEST_F(NamedFile, InAFolderOfOtherSafetensorsIsFound) {
   const auto two = find_model(folder_.path());
   EXPECT_NE(two.status().message().find("expected one GGUF model, got 2"), std::string::npos)
       << two.status().message();
-  // Those of a checkpoint come first.
+  // The files of a checkpoint come first.
   ASSERT_TRUE(write_file(folder_.file("model.safetensors"), "x").ok());
   EXPECT_EQ(find_model(folder_.path())->path, folder_.path());
 }
 
-// Nobody's user, as whom a superuser looks for a while.
+// A superuser may read everything: while this lives, the process has the rights of "nobody".
 class AsNobody {
  public:
   AsNobody() { is_root_ = ::geteuid() == 0 && ::seteuid(65534) == 0; }

@@ -107,7 +107,45 @@ TEST_F(PredictOutputs, WritesNoArrayOfSeveralOutputs) {
   EXPECT_FALSE(exists(array));
 }
 
-// An index into a table of four rows, of one to eight of them; the mask has as many.
+// The limit on file sizes lets the states be written, but not the outputs.
+TEST_F(PredictOutputs, KeepsTheStatesOfBeforeWhereTheOutputsCannotBeWritten) {
+  constexpr std::int64_t kMany = 8192;
+  mlpackage::Model model;
+  ir::Builder b(model.program, ops::op_registry(), "main", ir::Opset::kIOS18);
+  ir::Value* x = b.input("x", ir::Type::tensor(DType::kFp16, {kMany}));
+  ir::Value* count = b.input("count", ir::Type::state(DType::kFp16, {1}));
+  ir::Value* one = b.constant(ir::Literal::of(tensor(DType::kFp16, {1}, {1})), "one");
+  ir::Value* next = b.op("add", {{"x", b.read_state(count, "before")}, {"y", one}}, "next");
+  b.write_state(count, next, "write");
+  ASSERT_TRUE(b.finish({b.op("add", {{"x", x}, {"y", next}}, "y")}).ok()) << b.status().message();
+  model.functions = {*mlpackage::describe_function(b.function())};
+  const std::string path = folder.file("counter.mlpackage");
+  ASSERT_TRUE(mlpackage::write_package(model, path, {.registry = &ops::op_registry()}).ok());
+  const std::string state = folder.file("state.safetensors");
+  const std::string start = "predict " + path + " --fill zeros --state-out " + state;
+  ASSERT_EQ(run_anemone(start).code, 0);
+  const std::string before = contents(state);
+  for (const std::string& array : {folder.file("y.npy"), outputs}) {
+    const Outcome outcome =
+        run_in("", "ulimit -f 8; ", start + " --state-in " + state + " --outputs " + array);
+    EXPECT_EQ(outcome.code, 5) << outcome.err;
+    EXPECT_FALSE(exists(array));
+    EXPECT_EQ(contents(state), before);
+    // A file of states that was not there before does not appear either.
+    const std::string other = folder.file("other.safetensors");
+    EXPECT_EQ(
+        run_in("", "ulimit -f 8; ",
+               "predict " + path + " --fill zeros --state-out " + other + " --outputs " + array)
+            .code,
+        5);
+    EXPECT_FALSE(exists(other));
+  }
+  EXPECT_EQ(run_anemone(start + " --state-in " + state + " --outputs " + outputs).code, 0);
+  EXPECT_EQ(read(state, "count"), Floats{2});
+  EXPECT_EQ(read(outputs, "y").front(), 2);
+}
+
+// The package takes one to eight indices into a table of four rows, and a mask of as many elements.
 TEST_F(PredictOutputs, TakesErrorsOfTheRunForErrorsOfTheValues) {
   mlpackage::Model model;
   ir::Builder b(model.program, ops::op_registry(), "main", ir::Opset::kIOS18);

@@ -162,7 +162,7 @@ TEST_F(PredictValues, PrintsOutputsForPeopleAndPrograms) {
   EXPECT_EQ(y["not_finite"], 1);
   EXPECT_EQ(y["values"], (Json{"inf", 4.5}));
   EXPECT_EQ(y["truncated"], false);
-  // More than what is shown to people.
+  // The JSON has more values than the text.
   const Json long_one =
       json_in(run_anemone("predict " + picture_package(3, 5) + " --fill ones --json"));
   EXPECT_EQ(long_one["outputs"][0]["values"].size(), 45U);
@@ -314,7 +314,7 @@ TEST_F(PredictValues, ClassifiesAPicture) {
   EXPECT_NE(run_anemone("predict " + path + flag + small + " --print")
                 .err.find("expected shape [1, 3, 16, 20], got a picture of 3 x 2 pixels"),
             std::string::npos);
-  // Of the middle of a picture, as numbers of the right size.
+  // The middle of a wide picture gives what a picture of the right size gives.
   const std::string wide = png(folder, "wide.png", plain(32, 99, {200, 100, 50}));
   EXPECT_EQ(json_in(run_anemone("predict " + path + flag + wide + ":fit --json")), of_picture);
   const Outcome damaged = run_anemone("predict " + path + flag + outputs + ".png --print");
@@ -366,7 +366,7 @@ TEST_F(PredictValues, TakesAJpegFile) {
   const std::string predict = "predict " + path + " --print --input x=";
   const Outcome outcome = run_anemone(predict + corpus + "rgb.jpg");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  // The name says that it is a picture, the bytes of which kind.
+  // The name says that the file is a picture, and the bytes say of which kind.
   std::filesystem::copy_file(corpus + "rgb.jpg", folder.file("PHOTO.JPEG"));
   EXPECT_EQ(run_anemone(predict + folder.file("PHOTO.JPEG")).out, outcome.out);
   // It was taken with the camera on its side.

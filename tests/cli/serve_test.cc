@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anemone serve` as a process: its modes, its signals and its usage errors.
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -10,14 +8,13 @@
 #include <list>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 #include "base/json.h"
-#include "cli/serve_files.h"
 #include "tests/cli/process.h"
+#include "tests/cli/serve_command.h"
 #include "tests/cli/serve_process.h"
 #include "tests/serve/http_client.h"
 #include "tests/support/sanitized.h"
@@ -29,39 +26,6 @@ using serve::testing::fetch;
 using serve::testing::get_text;
 using serve::testing::HttpClient;
 using serve::testing::post_text;
-
-class ServeCommand : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new anemone::testing::TemporaryFolder();
-    const Outcome outcome =
-        run_anemone("compile '" + anemone::testing::source_path("models/pocket/checkpoint") +
-                    "' -o '" + model() + "'");
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-  }
-  static void TearDownTestSuite() { delete folder_; }
-  static std::string model() { return folder_->file("pocket"); }
-  static std::string ready() { return folder_->file("ready"); }
-  static Outcome serve(const std::string& arguments, const std::string& stdin_text = "") {
-    return run_anemone("serve '" + model() + "' " + arguments, stdin_text);
-  }
-  // Many of them take longer than the grace that requests get at the end.
-  static std::string endless_request(bool is_stream) {
-    return post_text("/v1/completions",
-                     R"({"prompt": ["x", "x", "x", "x", "x", "x", "x", "x"], "max_tokens": 500,
-                        "ignore_eos": true, "n": 16, "stream": )" +
-                         std::string(is_stream ? "true}" : "false}"));
-  }
-  static std::string long_request() {
-    return post_text("/v1/completions",
-                     R"({"prompt": "x", "max_tokens": 500, "ignore_eos": true, "stream": true,
-                        "n": 16})");
-  }
-
- private:
-  static anemone::testing::TemporaryFolder* folder_;
-};
-anemone::testing::TemporaryFolder* ServeCommand::folder_ = nullptr;
 
 TEST_F(ServeCommand, AnswersLinesOfStdin) {
   const Outcome outcome =
@@ -103,7 +67,7 @@ TEST_F(ServeCommand, TakesAnotherChatTemplate) {
   EXPECT_NE(outcome.out.find("\"text\":\" is Paris\""), std::string::npos) << outcome.out;
 }
 
-// The line that says where the server is, too.
+// The line that says where the server is, is JSON too.
 TEST_F(ServeCommand, WritesALogOfJsonAlone) {
   const anemone::testing::TemporaryFolder folder;
   const std::string script = "'" ANEMONE_BINARY "' " ANEMONE_FLAGS " serve '" + model() +
@@ -122,6 +86,12 @@ TEST_F(ServeCommand, WritesALogOfJsonAlone) {
   EXPECT_EQ(events.back()["event"], "serving");
   EXPECT_TRUE(events.back()["url"].get<std::string>().ends_with("/v1"));
   EXPECT_EQ(events.back()["open_to_all"], false);
+}
+
+TEST_F(ServeCommand, WritesNoNotesIntoALogOfJson) {
+  const std::string note = "note: [--context] has no effect";
+  EXPECT_NE(serve("--context 16 --stdin").err.find(note), std::string::npos);
+  EXPECT_EQ(serve("--context 16 --stdin --log-format json").err.find(note), std::string::npos);
 }
 
 TEST_F(ServeCommand, ServesUntilItIsTold) {
@@ -218,143 +188,6 @@ TEST_F(ServeCommand, EndsAtOnceAtTheSecondSignal) {
   while (HttpClient(server.port()).is_connected()) std::this_thread::yield();
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 128 + SIGTERM);
-}
-
-// The status of a list of models with this key.
-int status_with(const ServeProcess& server, const std::string& key) {
-  return fetch(server.port(), get_text("/v1/models", "X-Api-Key: " + key + "\r\n")).status;
-}
-
-TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
-  const anemone::testing::TemporaryFolder folder;
-  std::ofstream(folder.file("key")) << "# clients\nof-the-file\r\n\nof-another-client\n";
-  std::ofstream(folder.file("none")) << "# no keys\n\n";
-  std::ofstream(folder.file("bad")) << "good\nis no key\n";
-  std::ofstream(folder.file("rate")) << "good rate=5/min\n# ...\nis-no-key rate=fast\n";
-  std::ofstream(folder.file("name")) << "good\n\nis-no-key speed=9 \n";
-  std::ofstream(folder.file("two")) << "is-no-key\nis-no-key concurrency=1\n";
-  std::ofstream(folder.file("limits")) << "fast\nslow\tconcurrency=4  rate=1/h \nfast\n";
-  ::setenv("ANEMONE_API_KEY", "of-the-environment", 1);
-  {
-    const ServeProcess server(model(), ready());
-    EXPECT_EQ(status_with(server, "of-the-environment"), 200);
-    EXPECT_EQ(status_with(server, "other"), 401);
-  }
-  {
-    const ServeProcess server(model(), ready(), {"--api-key-file", folder.file("key")});
-    EXPECT_EQ(status_with(server, "of-the-file"), 200);
-    EXPECT_EQ(status_with(server, "of-another-client"), 200);
-    EXPECT_EQ(status_with(server, "# clients"), 401);
-    EXPECT_EQ(status_with(server, "of-the-environment"), 401);
-  }
-  {
-    const ServeProcess server(model(), ready(), {"--api-key-file", folder.file("limits")});
-    const auto post = [&](const std::string& key) {
-      return fetch(server.port(),
-                   post_text("/v1/completions", R"({"prompt": "x", "max_tokens": 1})",
-                             "X-Api-Key: " + key + "\r\n"))
-          .status;
-    };
-    EXPECT_EQ(post("slow"), 200);
-    EXPECT_EQ(post("slow"), 429);
-    EXPECT_EQ(status_with(server, "slow"), 200) << "what is only told is not counted";
-    EXPECT_EQ(post("fast"), 200);
-    EXPECT_EQ(post("fast"), 200);
-  }
-  {
-    const ServeProcess server(model(), ready(), {"--api-key", "of-the-line"});
-    EXPECT_EQ(status_with(server, "of-the-line"), 200);
-    EXPECT_EQ(status_with(server, "of-the-environment"), 401);
-  }
-  ::setenv("ANEMONE_API_KEY", "", 1);
-  EXPECT_EQ(serve("--port 0").code, 2) << "empty is no key";
-  const std::vector<std::pair<const char*, const char*>> files = {
-      {"none", "an API key in each line"},
-      {"bad", "line 2"},
-      {"rate", "line 3"},
-      {"name", "line 3"},
-      {"two", "line 2"}};
-  for (const auto& [name, part] : files) {
-    const Outcome outcome = serve("--port 0 --api-key-file '" + folder.file(name) + "'");
-    EXPECT_EQ(outcome.code, 2) << outcome.err;
-    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
-    for (const char* shown : {"no key", "no-key", "fast", "speed"})
-      EXPECT_EQ(outcome.err.find(shown), std::string::npos) << "a key is not shown";
-  }
-  EXPECT_EQ(serve("--stdin").code, 0) << "which only HTTP has";
-  ::unsetenv("ANEMONE_API_KEY");
-}
-
-TEST_F(ServeCommand, LeavesAReadyFileAloneThatIsNoReadyFile) {
-  const anemone::testing::TemporaryFolder folder;
-  const std::string path = folder.file("diary");
-  for (const char* text : {"dear diary\n", "http://127.0.0.1:1\nand more\n"}) {
-    std::ofstream(path) << text;
-    const Outcome outcome = serve("--port 0 --ready-file '" + path + "'");
-    EXPECT_EQ(outcome.code, 5) << outcome.err;
-    EXPECT_NE(outcome.err.find("diary"), std::string::npos);
-    EXPECT_EQ(contents(path), text);
-  }
-  std::filesystem::remove(path);
-  std::filesystem::create_symlink(folder.file("elsewhere"), path);
-  EXPECT_EQ(serve("--port 0 --ready-file '" + path + "'").code, 5);
-  for (const std::string& other : {folder.file("none") + "/ready", folder.file(""),
-                                   std::string("/dev/full"), std::string("/dev/null")}) {
-    const Outcome outcome = serve("--port 0 --ready-file '" + other + "'");
-    EXPECT_EQ(outcome.code, 5) << outcome.err;
-    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
-  }
-}
-
-TEST(ReadyFile, IsThatOfOneServer) {
-  const testing::TemporaryFolder folder;
-  const std::string path = folder.file("ready");
-  {
-    auto ready = ReadyFile::prepare(path);
-    ASSERT_TRUE(ready.ok());
-    ASSERT_TRUE(ready->write("http://127.0.0.1:1").ok());
-    const auto second = ReadyFile::prepare(path);
-    EXPECT_EQ(second.status().code(), Code::kIo);
-    EXPECT_NE(second.status().message().find("a server that runs"), std::string::npos);
-    EXPECT_EQ(contents(path), "http://127.0.0.1:1\n");
-  }
-  EXPECT_FALSE(std::filesystem::exists(path));
-}
-
-TEST(ReadyFile, ReplacesNothingThatCameMeanwhile) {
-  const anemone::testing::TemporaryFolder folder;
-  const std::string path = folder.file("ready");
-  std::ofstream(path) << "http://127.0.0.1:1\n";
-  {
-    auto ready = ReadyFile::prepare(path);
-    ASSERT_TRUE(ready.ok()) << ready.status().message();
-    EXPECT_FALSE(std::filesystem::exists(path)) << "of a server that is gone";
-    std::ofstream(path) << "dear diary\n";
-    EXPECT_EQ(ready->write("http://127.0.0.1:2").code(), Code::kIo);
-  }
-  EXPECT_EQ(contents(path), "dear diary\n");
-  std::filesystem::remove(path);
-  {
-    auto ready = ReadyFile::prepare(path);
-    ASSERT_TRUE(ready.ok());
-    EXPECT_TRUE(ready->write("http://127.0.0.1:2").ok());
-    EXPECT_EQ(contents(path), "http://127.0.0.1:2\n");
-  }
-  EXPECT_FALSE(std::filesystem::exists(path));
-}
-
-// The error comes before the server listens, and so before the models are read.
-TEST_F(ServeCommand, RefusesAPlaceWhereNoReadyFileCanBe) {
-  const anemone::testing::TemporaryFolder folder;
-  std::filesystem::create_directory(folder.file("folder"));
-  std::vector<std::string> places = {folder.file("absent/ready"), "/proc/ready",
-                                     folder.file("folder"), folder.file("folder/.")};
-  for (const std::string& place : places) {
-    SCOPED_TRACE(place);
-    const Outcome outcome = serve("--port 0 --ready-file '" + place + "'");
-    EXPECT_EQ(outcome.code, 5) << outcome.err;
-    EXPECT_EQ(outcome.err.find("serving"), std::string::npos) << outcome.err;
-  }
 }
 
 TEST_F(ServeCommand, SaysThatItIsNotWellOnceAFileOfItsModelWasCut) {

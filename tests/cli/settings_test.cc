@@ -99,6 +99,20 @@ TEST_F(SettingsOfCommands, TheNearestCounts) {
   EXPECT_EQ(threads("ANEMONE_CONFIG='" + other + "'"), 8);
 }
 
+// The tables of the file do the same.
+TEST_F(SettingsOfCommands, VariablesOfACommandSetFlagsOfThoseBelowIt) {
+  const auto is_json = [](const std::string& variables) {
+    const Outcome outcome = run_in("", variables + " ", "cache list");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return parse_json(outcome.out, "list").ok();
+  };
+  EXPECT_TRUE(is_json("ANEMONE_CACHE_JSON=1"));
+  EXPECT_FALSE(is_json("ANEMONE_CACHE_JSON=1 ANEMONE_CACHE_LIST_JSON=0"));
+  EXPECT_TRUE(is_json("ANEMONE_CACHE_JSON=1 ANEMONE_JSON=0"));
+  write("[cache.list]\njson = false\n");
+  EXPECT_TRUE(is_json("ANEMONE_CACHE_JSON=1"));
+}
+
 TEST_F(SettingsOfCommands, FlagsWithoutValueAreSwitched) {
   const auto is_json = [](const std::string& variables) {
     const Outcome outcome = run_in("", variables + " ", "doctor");
@@ -163,7 +177,7 @@ TEST_F(SettingsOfCommands, DoctorListsThem) {
   EXPECT_EQ(outcome.out.find("of-the-server"), std::string::npos);
 }
 
-// One report, whatever is wrong; and what is wrong does not stop it.
+// One report names all that is wrong, and none of it stops the report.
 TEST_F(SettingsOfCommands, DoctorSaysWhatIsWrongWithThem) {
   write(
       "thread = 1\n[run]\nmax-new = \"x\"\ntemperature = \"hot\"\ngreedy = 3\nseed = 7\n"
@@ -193,11 +207,44 @@ TEST_F(SettingsOfCommands, DoctorSaysWhatIsWrongWithThem) {
   EXPECT_NE(broken.out.find("line 1: expected TOML"), std::string::npos) << broken.out;
 }
 
+// A flag of all commands has a variable under the name of each command, and a flag of a command one
+// under the name of the command above it.
+TEST_F(SettingsOfCommands, DoctorKnowsTheVariablesOfParentCommands) {
+  const Outcome good = run_in(
+      "", "ANEMONE_RUN_THREADS=2 ANEMONE_CACHE_JSON=1 ANEMONE_CACHE_PRUNE_ISA=plain ", "doctor");
+  EXPECT_EQ(good.code, 0) << good.err;
+  for (const char* part :
+       {"ANEMONE_RUN_THREADS=2: --threads of run", "ANEMONE_CACHE_JSON=1: --json of cache",
+        "ANEMONE_CACHE_PRUNE_ISA=plain: --isa of cache.prune"})
+    EXPECT_NE(good.out.find(part), std::string::npos) << part << "\n" << good.out;
+  // A wrong value of a flag of doctor itself does not stop the report.
+  const Outcome wrong = run_in(
+      "", "ANEMONE_DOCTOR_THREADS=0 ANEMONE_RUN_THREADS=many ANEMONE_CACHE_JSON=maybe ", "doctor");
+  EXPECT_EQ(wrong.code, 1) << wrong.err;
+  for (const char* part :
+       {"[ANEMONE_DOCTOR_THREADS] expected 1 to 1024, got 0", "[ANEMONE_RUN_THREADS] expected ",
+        "[ANEMONE_CACHE_JSON] expected true or "
+        "false, got maybe"})
+    EXPECT_NE(wrong.out.find(std::string("problem: ") + part), std::string::npos) << part << "\n"
+                                                                                  << wrong.out;
+}
+
+TEST_F(SettingsOfCommands, DoctorNamesVariablesThatNoFlagHas) {
+  const Outcome outcome = run_in(
+      "", "ANEMONE_TRHEADS=2 ANEMONE_PROGRES=off ANEMONE_SERVE_API_KEY=of-the-server ", "doctor");
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  for (const char* part :
+       {"problem: [ANEMONE_TRHEADS]", "did you mean ANEMONE_THREADS?", "problem: [ANEMONE_PROGRES]",
+        "did you mean ANEMONE_PROGRESS?", "problem: [ANEMONE_SERVE_API_KEY]"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  EXPECT_EQ(outcome.out.find("of-the-server"), std::string::npos) << outcome.out;
+}
+
 TEST_F(SettingsOfCommands, ThoseThatAFlagExcludesAreLeftOut) {
   const std::string run =
       "run " + source_path("tests/compiler/data/tiny/qwen2") + " --max-new 1 --ignore-eos ";
   write("[run]\nsystem = \"You are X\"\nstop = \"END\"\n");
-  // Without the settings it is what it says without them: the model has no tokenizer.
+  // The settings are left out, so that the error is another one: the model has no tokenizer.
   const Outcome raw = run_anemone(run + "hi --raw");
   EXPECT_NE(raw.err.find("expected a model with a tokenizer.json"), std::string::npos) << raw.err;
   const Outcome ids = run_anemone(run + "--prompt-ids 1,2");

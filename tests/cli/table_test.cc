@@ -50,8 +50,7 @@ class Terminal80 : public ::testing::Test {
     std::erase(out, '\r');
     return out;
   }
-  // But the lines with a path, which may be long: the first one of a report, and the command to
-  // try.
+  // Lines with a path may be longer: the first one of a report, and the command to try.
   static void expect_fits(const std::string& out) {
     std::istringstream lines(out);
     std::string line;

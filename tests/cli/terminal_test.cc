@@ -138,7 +138,7 @@ TEST_P(Chats, ObeysCommands) {
   const std::string file = folder_->file(std::string("chat-") + GetParam());
   terminal_.type("/save " + file + "\n");
   EXPECT_TRUE(terminal_.wait_for("(saved to"));
-  // Over a conversation, and over nothing else.
+  // A conversation may be overwritten, and nothing else.
   terminal_.type("/save " + file + "\n");
   EXPECT_TRUE(terminal_.wait_for("(saved to"));
   const std::string notes = folder_->file(std::string("notes-") + GetParam());

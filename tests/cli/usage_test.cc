@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
@@ -121,6 +122,13 @@ TEST(Usage, HelpHasEveryExitCode) {
   for (int code = 0; code <= static_cast<int>(Code::kInternal); ++code) {
     const std::string row = fmt::format("\n  {:>3}  ", exit_code(static_cast<Code>(code)));
     EXPECT_NE(outcome.out.find(row), std::string::npos) << row << outcome.out;
+  }
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(run_anemone("man " + folder.file("man1")).code, 0);
+  const std::string page = contents(folder.file("man1/anemone.1"));
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    EXPECT_NE(outcome.out.find(fmt::format("\n  {}  ", 128 + signal)), std::string::npos) << signal;
+    EXPECT_NE(page.find(fmt::format(".TP\n.B {}\n", 128 + signal)), std::string::npos) << signal;
   }
 }
 

@@ -2,11 +2,11 @@
 #include "text/jinja/civil_time.h"
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <ctime>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 
 namespace anemone::text::jinja {
 namespace {
@@ -153,9 +153,9 @@ Result<CivilTime> parse_civil_time(std::string_view text) {
   };
   const auto field = [&](std::size_t at, std::size_t length, int low, int high, int& out) {
     if (at + length > text.size()) return false;
-    const char* end = text.data() + at + length;
-    const auto result = std::from_chars(text.data() + at, end, out);
-    return result.ec == std::errc() && result.ptr == end && out >= low && out <= high;
+    const auto value = parse_number<int>(text.substr(at, length));
+    out = value.value_or(low);
+    return value && out >= low && out <= high;
   };
   if (text.size() < 10 || text[4] != '-' || text[7] != '-' || !field(0, 4, 1, 9999, time.year) ||
       !field(5, 2, 1, 12, time.month) || !field(8, 2, 1, 31, time.day))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters that convert a single value.
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/text_tools.h"
@@ -104,11 +104,7 @@ std::optional<Int> parse_integer(std::string_view text, int base) {
 
 std::optional<double> parse_float(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  if (text.empty() || result.ec != std::errc() || result.ptr != end) return std::nullopt;
-  return value;
+  return parse_number<double>(text);
 }
 
 Result<Value> filter_int(Interpreter& interpreter, const Value& input, const CallArgs& args) {
