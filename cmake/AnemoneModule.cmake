@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# anemone_module(NAME SOURCES a.cc b.cc DEPS other_module... LIBS third::party...)
+# anemone_module(NAME [OPTIMISED] SOURCES a.cc b.cc DEPS other_module... LIBS third::party...)
 # One folder of src/ as a static library anemone::NAME. DEPS are our own modules and must agree with the
-# table in tools/check_layers; LIBS are third-party and stay private unless listed after PUBLIC_LIBS.
+# table in tools/check_layers; LIBS are third-party and stay private unless listed after PUBLIC_LIBS. OPTIMISED is for a
+# module that the tests spend their time in: any other is compiled with ANEMONE_PLAIN_MODULE_OPTIONS.
 function(anemone_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS;PUBLIC_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "" "SOURCES;DEPS;LIBS;PUBLIC_LIBS" ${ARGN})
   add_library(anemone_${name} STATIC ${ARG_SOURCES})
   add_library(anemone::${name} ALIAS anemone_${name})
   target_include_directories(anemone_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
@@ -12,6 +13,9 @@ function(anemone_module name)
     target_link_libraries(anemone_${name} PUBLIC anemone::${dep})
   endforeach()
   target_link_libraries(anemone_${name} PRIVATE anemone_options ${ARG_LIBS} PUBLIC ${ARG_PUBLIC_LIBS})
+  if(NOT ARG_OPTIMISED)
+    target_compile_options(anemone_${name} PRIVATE ${ANEMONE_PLAIN_MODULE_OPTIONS})
+  endif()
 endfunction()
 
 # anemone_test(NAME [OPTIMISED] SOURCES a_test.cc DEPS module... LIBS third::party... [SECONDS n])

@@ -10,6 +10,7 @@ option(ANEMONE_BUILD_BENCHMARKS "Build the micro-benchmarks" OFF)
 # Apple documents none of it, may change it with any system, and takes no application that uses it into its store.
 option(ANEMONE_PRIVATE_ANE "Call the private classes of the Neural Engine (macOS; never for the App Store)" OFF)
 option(ANEMONE_WERROR "Treat warnings as errors" OFF)
+set(ANEMONE_PLAIN_MODULE_OPTIONS "" CACHE STRING "Compile options of the modules that compute little")
 set(ANEMONE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 
 foreach(part CLI TESTS FUZZERS)
