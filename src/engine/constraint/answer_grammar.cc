@@ -108,9 +108,11 @@ Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const ResponseFormat&
       return grammar::grammar_from_gbnf(format.source);
     case ResponseFormat::Kind::kChoice:
       return grammar::grammar_from_choices(format.choices);
+    case ResponseFormat::Kind::kStages:
+      break;  // they are no texts of a grammar
   }
   ANEMONE_CHECK(false);
-  return internal_error("unknown response format");
+  return internal_error("a response format without a grammar");
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const AnswerForm& form) {

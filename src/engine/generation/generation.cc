@@ -198,6 +198,7 @@ Status Generation::emit(std::int32_t id, const std::string& text, bool is_token)
 Result<GenerateResult> Generation::finish() {
   ANEMONE_CHECK(is_done_);
   result_.timing.new_tokens = static_cast<std::int64_t>(result_.ids.size());
+  if (constraint_ && constraint_->stages() != nullptr) result_.stages = *constraint_->stages();
   ANEMONE_RETURN_IF_ERROR(finish_text());
   if (!options_.collects_logprobs) result_.logprobs.clear();
   return std::move(result_);
