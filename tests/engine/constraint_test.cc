@@ -163,7 +163,9 @@ TEST(Constraint, SaysWhatIsWrongWithAFormat) {
   ScriptedModel scripted;
   EXPECT_EQ(run(scripted, schema(R"({"type": "objet"})")).status().message(),
             "[schema #/type] expected the name of a JSON type, got \"objet\"");
-  EXPECT_EQ(run(scripted, schema("{")).status().code(), Code::kParseError);
+  const Status cut = run(scripted, schema("{")).status();
+  EXPECT_EQ(cut.code(), Code::kParseError);
+  EXPECT_TRUE(cut.message().starts_with("[schema] ")) << cut.message();
   EXPECT_FALSE(run(scripted, {.kind = ResponseFormat::Kind::kRegex, .source = "(a"}).ok());
   EXPECT_FALSE(
       run(scripted, {.kind = ResponseFormat::Kind::kGrammar, .source = "root ::= x"}).ok());

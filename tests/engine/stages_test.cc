@@ -222,6 +222,16 @@ TEST(Stages, ChangeNoLogitOfAnAllowedToken) {
   EXPECT_EQ(copy.stages()->forced_tokens, 0);
 }
 
+TEST(Stages, SayWhatIsWrongWithAManifest) {
+  const ScriptedModel scripted;
+  EXPECT_EQ(run(scripted, R"({"stages": []})").status().message(),
+            "[stages#/stages] expected 1 to 1024 stages, got 0");
+  ResponseFormat named = stages("5");
+  named.subject = "a subject that is too long to lie within a string";
+  EXPECT_EQ(scripted.model()->constraints().make(named).status().message(),
+            "[a subject that is too long to lie within a string] expected an object, got number");
+}
+
 TEST(Stages, RefuseTokensThatAreNotAllowed) {
   const ScriptedModel scripted;
   auto constraint = scripted.model()->constraints().make(

@@ -96,7 +96,7 @@ Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const ResponseFormat&
     case ResponseFormat::Kind::kJsonObject:
       return grammar::grammar_of_json_object();
     case ResponseFormat::Kind::kJsonSchema: {
-      const std::string_view subject = format.subject.empty() ? "schema" : format.subject;
+      const std::string subject = format.subject.empty() ? "schema" : format.subject;
       ANEMONE_ASSIGN_OR_RETURN(const Json schema, parse_json(format.source, subject));
       auto made = grammar::grammar_from_json_schema(schema, {.closes_objects = true});
       if (!made.ok()) return schema_error(made.status(), format.subject);

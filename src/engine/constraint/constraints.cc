@@ -78,7 +78,7 @@ Result<Constraint> Constraints::make(const ResponseFormat& format) {
 }
 
 Result<Constraint> Constraints::make_stages(const ResponseFormat& format) {
-  const std::string_view subject = format.subject.empty() ? "stages" : format.subject;
+  const std::string subject = format.subject.empty() ? "stages" : format.subject;
   ANEMONE_ASSIGN_OR_RETURN(
       StageManifest manifest,
       parse_stage_manifest(format.source, {tokenizer_.get(), vocab_size_, eos_ids_}, subject));
