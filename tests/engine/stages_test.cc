@@ -131,6 +131,29 @@ TEST(Stages, AnOpenStageEndsAtEachStopToken) {
   EXPECT_EQ(end->ids, ended("line"));
 }
 
+// A heading comes again, whatever may not be repeated.
+TEST(Stages, ForceTokensThatPenaltiesWouldKeepOut) {
+  ScriptedModel scripted;
+  scripted.say(3, bytes_of("ab ab ab ab ab"));
+  for (const bool is_greedy : {true, false}) {
+    TextRequest request;
+    request.sampling.no_repeat_ngram = 1;
+    request.sampling.logit_bias = {{'\n', -100.F}};
+    if (!is_greedy) {
+      request.sampling.temperature = 1;
+      request.sampling.seed = 1;
+    }
+    const auto result = run(scripted, R"({"stages": [{"kind": "literal", "text": "S:"},
+        {"kind": "field", "max_tokens": 1}, {"kind": "literal", "text": "S:"},
+        {"kind": "field", "min_tokens": 1, "max_tokens": 1}]})",
+                            request);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_TRUE(result->text.starts_with("S:")) << result->text;
+    EXPECT_EQ(result->stages->fields_completed, 2);
+    EXPECT_EQ(result->ids.back(), '\n');
+  }
+}
+
 TEST(Stages, AnswersThatAreCutTellHowFarTheyCame) {
   ScriptedModel scripted;
   scripted.say(3, bytes_of("GOAL: abcdef"));

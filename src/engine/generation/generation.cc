@@ -132,6 +132,12 @@ Status Generation::accept(const Prediction& prediction) {
 Result<std::int32_t> Generation::pick(std::span<const float> logits) {
   if (!constraint_) return sampler_.sample(logits);
   ANEMONE_ASSIGN_OR_RETURN(const auto mask, constraint_->mask());
+  // No bias or penalty can keep a token out that has to come: the text could not go on.
+  if (const auto forced = mask->only()) {
+    sampler_.take(*forced);
+    ANEMONE_RETURN_IF_ERROR(constraint_->accept(*forced));
+    return *forced;
+  }
   constrained_.assign(logits.begin(), logits.end());
   mask->apply(constrained_);
   ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, sampler_.sample(constrained_));
