@@ -169,7 +169,7 @@ class ManifestReader {
     if (vocabulary_.tokenizer == nullptr)
       return unsupported("[{}] expected token_ids for a model without a tokenizer, got a text",
                          place(pointer));
-    // Each token has a byte at least, and a word of many bytes takes long.
+    // So that the tokenizer does not cut a text that is too long anyway.
     if (text.size() > kMaxTextBytes)
       return invalid_argument("[{}] expected a text of at most {} bytes, got {}", place(pointer),
                               kMaxTextBytes, text.size());
