@@ -99,10 +99,11 @@ Status run_once(const RunOptions& options, const std::shared_ptr<const engine::M
   return meter.finish(result->timing, nullptr);
 }
 
-// Ids in, ids out: nothing of the text side is touched.
+// Ids in, ids out: nothing of the text side is touched, but where stages name tokens by their text.
 Status run_ids(const RunOptions& options, const Context& context, RunMeter& meter) {
   ANEMONE_ASSIGN_OR_RETURN(auto prompt, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
-  ANEMONE_ASSIGN_OR_RETURN(const auto model, load_for_run(options, context, false, meter));
+  ANEMONE_ASSIGN_OR_RETURN(const auto model,
+                           load_for_run(options, context, !options.stages.empty(), meter));
   if (model->manifest().classifies()) return label(options, model);
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate,
                            generate_options(options, *model, kDefaultContinuation));

@@ -36,6 +36,7 @@ struct RunOptions {
   std::string json_schema;
   std::string regex;
   std::string grammar;
+  std::string stages;
   std::vector<std::string> choices;
   bool as_json = false;
   bool has_spans = false;     // of a model that labels tokens: spans and not tokens

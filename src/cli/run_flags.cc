@@ -101,9 +101,13 @@ void add_run_flags(CLI::App& command, RunOptions& options, Context& context) {
                             .add_option("--choice", options.choices,
                                         "The answer is this text or one of the others (repeatable)")
                             ->allow_extra_args(false);
+  CLI::Option* stages = command.add_option(
+      "--stages", options.stages,
+      "The answer goes through the stages of this manifest, or of that in @FILE (JSON)");
   regex->excludes(schema);
   grammar->excludes(schema)->excludes(regex);
   choice->excludes(schema)->excludes(regex)->excludes(grammar);
+  stages->excludes(schema)->excludes(regex)->excludes(grammar)->excludes(choice);
   command.add_flag("--ignore-eos", options.text.ignore_eos, "Go on after an end-of-text token");
   command.add_flag("--spans", options.has_spans,
                    "Of a model that labels tokens: show the spans of text with one label");

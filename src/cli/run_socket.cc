@@ -21,6 +21,7 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/token_ids.h"
+#include "engine/constraint/stage_counts.h"
 #include "serve/jsonl/line_channel.h"
 #include "serve/jsonl/request.h"
 #include "serve/socket_file.h"
@@ -127,8 +128,10 @@ Status add_format(Json& request, const RunOptions& options) {
     case Kind::kChoice:
       out["choice"] = format->choices;
       break;
-    default:
-      ANEMONE_ASSIGN_OR_RETURN(out["json"], parse_json(format->source, "--json-schema"));
+    default: {
+      Json& value = out[format->kind == Kind::kStages ? "stages" : "json"];
+      ANEMONE_ASSIGN_OR_RETURN(value, parse_json(format->source, format->subject));
+    }
   }
   return {};
 }
@@ -163,7 +166,7 @@ Result<Json> request_of(const RunOptions& options, const std::string& model, boo
 }
 
 // The answer of the server in the form of a local one. `hooks` gets the sampling that it says.
-engine::GenerateResult result_of(const Json& answer, engine::GenerateOptions& hooks) {
+Result<engine::GenerateResult> result_of(const Json& answer, engine::GenerateOptions& hooks) {
   engine::GenerateResult out;
   out.ids = answer.at("generated_ids").get<std::vector<std::int32_t>>();
   out.text = answer.at("text").get<std::string>();
@@ -181,6 +184,9 @@ engine::GenerateResult result_of(const Json& answer, engine::GenerateOptions& ho
   out.timing.decode_s = timing.at("decode_s");
   out.timing.decode_steps = timing.at("decode_tokens");
   out.timing.new_tokens = std::ssize(out.ids);
+  if (answer.contains("structured_cot")) {
+    ANEMONE_ASSIGN_OR_RETURN(out.stages, engine::parse_stage_counts(answer.at("structured_cot")));
+  }
   return out;
 }
 
@@ -193,7 +199,7 @@ Status print_answer(const RunOptions& options, Server& server, std::string_view 
   });
   ANEMONE_RETURN_IF_ERROR(printer.finish());
   ANEMONE_RETURN_IF_ERROR(answer.status());
-  engine::GenerateResult result = result_of(*answer, hooks);
+  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateResult result, result_of(*answer, hooks));
   // Ids in, ids out.
   if (options.prompt_ids) result.text.clear();
   if (options.as_json) return print_json(result_json(result, hooks));

@@ -13,6 +13,7 @@
 #include "cli/jsonl_loop.h"
 #include "cli/output.h"
 #include "cli/run.h"
+#include "engine/constraint/stage_counts.h"
 
 namespace anemone::cli {
 namespace {
@@ -61,10 +62,11 @@ Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& 
   std::optional<engine::ResponseFormat> out;
   for (const auto& [kind, value] :
        {std::pair(Kind::kJsonSchema, &options.json_schema), std::pair(Kind::kRegex, &options.regex),
-        std::pair(Kind::kGrammar, &options.grammar)}) {
+        std::pair(Kind::kGrammar, &options.grammar), std::pair(Kind::kStages, &options.stages)}) {
     if (value->empty()) continue;
     out.emplace().kind = kind;
     if (kind == Kind::kJsonSchema) out->subject = "--json-schema";
+    if (kind == Kind::kStages) out->subject = "--stages";
     ANEMONE_ASSIGN_OR_RETURN(out->source, text_or_file(*value));
   }
   if (!options.choices.empty()) {
@@ -123,6 +125,7 @@ Json result_json(const engine::GenerateResult& result, const engine::GenerateOpt
               {"prompt_tokens", timing.prompt_tokens},
               {"finish_reason", engine::finish_reason_name(result.finish)}};
   if (!result.stop.empty()) out["stop"] = result.stop;
+  if (result.stages) out["structured_cot"] = engine::stage_counts_json(*result.stages);
   if (!options.sampling.is_greedy()) out["seed"] = options.sampling.seed;
   if (options.top_logprobs) {
     Json& list = out["logprobs"] = Json::array();

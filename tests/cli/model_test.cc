@@ -78,6 +78,34 @@ TEST_F(PocketModel, EndsWhereItIsTold) {
   EXPECT_EQ(run_json("--raw 'The capital of' --max-new 8 --ignore-eos")["ids"].size(), 8U);
 }
 
+TEST_F(PocketModel, AnswersInStages) {
+  const std::string manifest = R"({"name": "sum", "stages": [{"kind": "literal", "text": "SUM: "},
+      {"kind": "field", "min_tokens": 2, "max_tokens": 5}, {"kind": "open"}]})";
+  const std::string flags = "'What is 17 + 25?' --stages " + quoted(manifest);
+  const Json json = run_json(flags + " --max-new 30");
+  const std::string text = json["text"];
+  EXPECT_TRUE(text.starts_with("SUM: ")) << text;
+  const Json& counts = json["structured_cot"];
+  EXPECT_EQ(counts["name"], "sum");
+  EXPECT_EQ(counts["fields_completed"], 1);
+  EXPECT_GE(counts["field_content_tokens"], 2);
+  EXPECT_LE(counts["field_content_tokens"], 5);
+  EXPECT_EQ(counts["field_token_counts"], Json::array({counts["field_content_tokens"]}));
+  EXPECT_EQ(counts["forced_tokens"].get<std::size_t>() +
+                counts["field_content_tokens"].get<std::size_t>() + 1 +
+                counts["open_tokens"].get<std::size_t>(),
+            json["ids"].size());
+  // The manifest in a file, and token ids in and out.
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("stages.json")) << manifest;
+  const std::string file = " --stages " + quoted("@" + folder.file("stages.json"));
+  EXPECT_EQ(run("'What is 17 + 25?' --max-new 30" + file).out.find(text), 0U);
+  const Json ids = run_json("--prompt-ids '5 6 7' --max-new 30" + file);
+  EXPECT_EQ(ids["structured_cot"]["fields_completed"], 1);
+  EXPECT_FALSE(run_json("x --max-new 1").contains("structured_cot"));
+  expect_error(run("x --stages '{\"stages\": 5}'"), 3, "[--stages#/stages] expected a list");
+}
+
 TEST_F(PocketModel, SamplesTheSameTextFromTheSameSeed) {
   const std::string arguments = "--raw 'How' --max-new 20 --temperature 1.5 --ignore-eos --seed ";
   const Json first = run_json(arguments + "7");

@@ -58,6 +58,8 @@ TEST_F(RunSocket, AServerThatHasTheModelAnswers) {
        {"'What is 17 + 25?' --verbose", "'The capital of France' --raw -n 8 --verbose",
         "--prompt-ids '5 6 7' -n 4 --verbose",
         "'Name a color' --choice red --choice blue --verbose",
+        "'Name a color' --stages '{\"stages\": [{\"kind\": \"field\", \"min_tokens\": 3, "
+        "\"max_tokens\": 6}, {\"kind\": \"literal\", \"text\": \"Red.\"}]}' --verbose",
         "'What is 17 + 25?' --system 'Answer.' --temperature 0.8 --seed 3 --verbose",
         "'What is 17 + 25?' --greedy --verbose", "'What is 17 + 25?' --stop 5 --verbose"}) {
     SCOPED_TRACE(arguments);
@@ -75,7 +77,8 @@ TEST_F(RunSocket, GivesJsonAndReadsStdin) {
        std::initializer_list<std::pair<const char*, const char*>>{
            {"-", "What is 17 + 25?\n"},
            {"'What is 17 + 25?' --temperature 0.8 --seed 3 --stop 5", ""},
-           {"--prompt-ids '5 6 7' -n 4", ""}}) {
+           {"--prompt-ids '5 6 7' -n 4", ""},
+           {"--prompt-ids '5 6 7' --stages '{\"stages\": [{\"kind\": \"field\"}]}'", ""}}) {
     SCOPED_TRACE(arguments);
     const std::string flags = std::string(arguments) + " --json";
     Outcome outcome = run(flags, stdin_text);
@@ -159,6 +162,12 @@ TEST_F(RunSocket, SaysWhatTheServerRefuses) {
     const Outcome refused = run_beside_server(words);
     EXPECT_EQ(refused.code, run(words).code) << refused.err;
     EXPECT_NE(refused.code, 2) << refused.err;
+  }
+  for (const char* stages : {"[1]", R"({"stages": [{"kind": "loop"}]})"}) {
+    const std::string words = std::string("x --stages '") + stages + "'";
+    const Outcome refused = run_beside_server(words);
+    EXPECT_NE(refused.code, 0);
+    EXPECT_EQ(refused.code, run(words).code) << refused.err;
   }
 }
 

@@ -173,6 +173,7 @@ TEST(Usage, ErrorsAreOneLineWithAHintAndExitTwo) {
       {"run x --seed", "[--seed] expected a value, got none (see anemone run --help)\n"},
       {"run x --temperature hot", "[--temperature] expected a number, got hot (see"},
       {"run x --regex a --json-schema b", "[--json-schema] cannot be combined with --regex (see"},
+      {"run x --stages a --choice b", "[--choice] cannot be combined with --stages (see"},
       {"--color pink doctor", "[--color] expected auto, always or never, got pink (see"},
       {"run x y z",
        "[z] expected no further argument of anemone run; quotes keep a text together (see"},

@@ -13,6 +13,7 @@ namespace anemone::engine {
 namespace {
 
 using testing::bytes_of;
+using testing::ended;
 using testing::kImEnd;
 using testing::ScriptedModel;
 using testing::ScriptOptions;
@@ -36,12 +37,6 @@ Result<GenerateResult> run(const ScriptedModel& scripted, const ResponseFormat& 
       resolve_request(std::move(request), {}, *scripted.model(), GenerateOptions::kUntilFull));
   Engine engine({});
   return generate(engine, scripted.model(), std::vector<std::int32_t>{10, 11, 12}, options);
-}
-
-std::vector<std::int32_t> ended(std::string_view text) {
-  auto ids = bytes_of(text);
-  ids.push_back(kImEnd);
-  return ids;
 }
 
 TEST(Constraint, LeavesATextThatFollowsIt) {
@@ -143,7 +138,7 @@ TEST(Constraint, OfSeveralTextsAreIndependent) {
 // The constraints of a model keep the grammars of all of its requests.
 TEST(Constraint, IsOfItsOwnRequestWhateverTheTextsSay) {
   const ScriptedModel scripted;
-  Constraints constraints(scripted.model()->tokenizer(), {kImEnd});
+  Constraints constraints(scripted.model()->tokenizer(), {kImEnd}, testing::kPaddedVocab);
   const Json any = *parse_json(R"({"type": "object"})", "schema");
   const auto takes_calls_of_a = [&](std::vector<std::string> names, std::string pattern) {
     std::vector<text::ToolFunction> functions;
@@ -168,7 +163,9 @@ TEST(Constraint, SaysWhatIsWrongWithAFormat) {
   ScriptedModel scripted;
   EXPECT_EQ(run(scripted, schema(R"({"type": "objet"})")).status().message(),
             "[schema #/type] expected the name of a JSON type, got \"objet\"");
-  EXPECT_EQ(run(scripted, schema("{")).status().code(), Code::kParseError);
+  const Status cut = run(scripted, schema("{")).status();
+  EXPECT_EQ(cut.code(), Code::kParseError);
+  EXPECT_TRUE(cut.message().starts_with("[schema] ")) << cut.message();
   EXPECT_FALSE(run(scripted, {.kind = ResponseFormat::Kind::kRegex, .source = "(a"}).ok());
   EXPECT_FALSE(
       run(scripted, {.kind = ResponseFormat::Kind::kGrammar, .source = "root ::= x"}).ok());

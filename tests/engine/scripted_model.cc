@@ -214,6 +214,12 @@ std::vector<std::int32_t> bytes_of(std::string_view text) {
   return out;
 }
 
+std::vector<std::int32_t> ended(std::string_view text) {
+  auto ids = bytes_of(text);
+  ids.push_back(kImEnd);
+  return ids;
+}
+
 ScriptedModel::ScriptedModel(const ScriptOptions& options) : script_(std::make_shared<Script>()) {
   script_->on_run = options.on_run;
   EXPECT_TRUE(artifact::write_manifest(folder_.path(), manifest_of(options)).ok());

@@ -35,6 +35,8 @@ inline constexpr std::int64_t kPaddedVocab = 264;  // rows beyond the tokenizer'
 
 // Ids of the bytes of a text.
 std::vector<std::int32_t> bytes_of(std::string_view text);
+// And of the end-of-sequence token.
+std::vector<std::int32_t> ended(std::string_view text);
 
 class ScriptedModel {
  public:

@@ -100,6 +100,17 @@ TEST(TokenTrie, RefusesIdsOutsideTheVocabulary) {
   EXPECT_FALSE(TokenTrie::build({{"a", 0}}, 3, {3}).ok());
 }
 
+TEST(TokenMask, TellsTheOnlyTokenThatIsAllowed) {
+  for (const std::int32_t id : {0, 63, 64, 129}) {
+    TokenMask mask(130);
+    EXPECT_EQ(mask.only(), std::nullopt);
+    mask.allow(id);
+    EXPECT_EQ(mask.only(), id);
+    mask.allow(65);
+    EXPECT_EQ(mask.only(), std::nullopt) << id;
+  }
+}
+
 TEST(TokenMask, ApplyLeavesAllowedLogitsAlone) {
   TokenMask mask(3);
   mask.allow(1);

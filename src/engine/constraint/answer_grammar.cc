@@ -96,7 +96,7 @@ Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const ResponseFormat&
     case ResponseFormat::Kind::kJsonObject:
       return grammar::grammar_of_json_object();
     case ResponseFormat::Kind::kJsonSchema: {
-      const std::string_view subject = format.subject.empty() ? "schema" : format.subject;
+      const std::string subject = format.subject.empty() ? "schema" : format.subject;
       ANEMONE_ASSIGN_OR_RETURN(const Json schema, parse_json(format.source, subject));
       auto made = grammar::grammar_from_json_schema(schema, {.closes_objects = true});
       if (!made.ok()) return schema_error(made.status(), format.subject);
@@ -108,9 +108,11 @@ Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const ResponseFormat&
       return grammar::grammar_from_gbnf(format.source);
     case ResponseFormat::Kind::kChoice:
       return grammar::grammar_from_choices(format.choices);
+    case ResponseFormat::Kind::kStages:
+      break;  // they are no texts of a grammar
   }
   ANEMONE_CHECK(false);
-  return internal_error("unknown response format");
+  return internal_error("a response format without a grammar");
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const AnswerForm& form) {

@@ -12,8 +12,9 @@
 
 namespace anemone::engine {
 
-// The texts of a format. The subject of an error is the kind of the format; of an error in a
-// schema, the format's `subject` and the place in the schema: "[response_format#/properties/a]
+// The texts of a format, which is any but kStages. The subject of an error is the kind of the
+// format; of an error in a schema, the format's `subject` and the place in the schema:
+// "[response_format#/properties/a]
 // ...".
 Result<std::shared_ptr<const grammar::Grammar>> grammar_of(const ResponseFormat& format);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/constraint/constraints.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/constraint/answer_grammar.h"
+#include "engine/constraint/stage_manifest.h"
 #include "text/tools/answer_syntax.h"
 
 namespace anemone::engine {
@@ -38,40 +40,72 @@ std::string key_of(const AnswerForm& form) {
   return key;
 }
 
+std::int32_t usable_tokens(const text::Tokenizer* tokenizer, std::int64_t columns) {
+  if (tokenizer == nullptr) return static_cast<std::int32_t>(columns);
+  return static_cast<std::int32_t>(std::min<std::int64_t>(tokenizer->vocab_size(), columns));
+}
+
+std::vector<std::int32_t> those_below(std::vector<std::int32_t> ids, std::int32_t limit) {
+  std::erase_if(ids, [limit](std::int32_t id) { return id < 0 || id >= limit; });
+  return ids;
+}
+
 }  // namespace
 
 Constraints::Constraints(std::shared_ptr<const text::Tokenizer> tokenizer,
-                         std::vector<std::int32_t> eos_ids)
-    : tokenizer_(std::move(tokenizer)), eos_ids_(std::move(eos_ids)) {}
+                         std::vector<std::int32_t> eos_ids, std::int64_t vocab_size)
+    : tokenizer_(std::move(tokenizer)),
+      vocab_size_(usable_tokens(tokenizer_.get(), vocab_size)),
+      eos_ids_(those_below(std::move(eos_ids), vocab_size_)) {}
 
 Result<Constraints::Masks> Constraints::masks(const std::vector<std::int32_t>& kept_special) {
   std::lock_guard lock(mutex_);
   Masks& masks = masks_[kept_special];
   if (masks != nullptr) return masks;
-  std::vector<std::int32_t> ends;
-  for (const std::int32_t id : eos_ids_)
-    if (id >= 0 && id < tokenizer_->vocab_size()) ends.push_back(id);
-  ANEMONE_ASSIGN_OR_RETURN(auto trie, grammar::TokenTrie::build(*tokenizer_, ends, kept_special));
+  ANEMONE_ASSIGN_OR_RETURN(auto trie,
+                           grammar::TokenTrie::build(*tokenizer_, eos_ids_, kept_special));
   masks = std::make_shared<grammar::TokenMasks>(std::move(trie));
   return masks;
 }
 
-Result<grammar::TokenConstraint> Constraints::make(const ResponseFormat& format) {
+Result<Constraint> Constraints::make(const ResponseFormat& format) {
+  if (format.kind == ResponseFormat::Kind::kStages) return make_stages(format);
   ANEMONE_RETURN_IF_ERROR(check_tokenizer());
   ANEMONE_ASSIGN_OR_RETURN(auto grammar,
                            grammars_.get(key_of(format), [&] { return grammar_of(format); }));
   ANEMONE_ASSIGN_OR_RETURN(auto shared, masks({}));
-  return grammar::TokenConstraint(std::move(grammar), std::move(shared));
+  return Constraint(grammar::TokenConstraint(std::move(grammar), std::move(shared)));
 }
 
-Result<grammar::TokenConstraint> Constraints::make(const AnswerForm& form) {
+Result<Constraint> Constraints::make_stages(const ResponseFormat& format) {
+  const std::string subject = format.subject.empty() ? "stages" : format.subject;
+  ANEMONE_ASSIGN_OR_RETURN(
+      StageManifest manifest,
+      parse_stage_manifest(format.source, {tokenizer_.get(), vocab_size_, eos_ids_}, subject));
+  // It has the bytes of the tokens, and is the same for the grammars of the model.
+  Masks shared;
+  if (tokenizer_ != nullptr && manifest.newline) {
+    ANEMONE_ASSIGN_OR_RETURN(shared, masks({}));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(auto stages,
+                           StageConstraint::create(std::move(manifest), vocab_size_,
+                                                   shared != nullptr ? &shared->trie() : nullptr));
+  return Constraint(std::move(stages));
+}
+
+Result<Constraint> Constraints::make(const AnswerForm& form) {
+  if (form.format && form.format->kind == ResponseFormat::Kind::kStages) {
+    if (form.calls == AnswerForm::Calls::kNone) return make_stages(*form.format);
+    return invalid_argument(
+        "[tools] expected none beside stages, which are all of an answer, got some");
+  }
   ANEMONE_RETURN_IF_ERROR(check_tokenizer());
   ANEMONE_ASSIGN_OR_RETURN(auto grammar,
                            grammars_.get(key_of(form), [&] { return grammar_of(form); }));
   const bool has_calls = form.calls != AnswerForm::Calls::kNone;
   ANEMONE_ASSIGN_OR_RETURN(auto shared,
                            masks(text::marker_tokens(form.syntax, *tokenizer_, has_calls)));
-  return grammar::TokenConstraint(std::move(grammar), std::move(shared));
+  return Constraint(grammar::TokenConstraint(std::move(grammar), std::move(shared)));
 }
 
 Status Constraints::check_tokenizer() const {

@@ -16,12 +16,13 @@ struct ResponseFormat {
     kRegex,       // a text that the pattern `source` matches from beginning to end
     kGrammar,     // a text of the grammar `source`, as llama.cpp writes them (GBNF)
     kChoice,      // one of `choices`
+    kStages,      // the stages of the manifest `source` (stage_manifest.h), one after the other
   };
   Kind kind = Kind::kJsonObject;
   std::string source = {};
   std::vector<std::string> choices = {};
-  // What errors call a schema: the field or flag that it came with. Empty: "schema". The text does
-  // not depend on it.
+  // What errors call a schema or a manifest: the field or flag that it came with. Empty: "schema"
+  // or "stages". The text does not depend on it.
   std::string subject = {};
 };
 

@@ -132,6 +132,12 @@ Status Generation::accept(const Prediction& prediction) {
 Result<std::int32_t> Generation::pick(std::span<const float> logits) {
   if (!constraint_) return sampler_.sample(logits);
   ANEMONE_ASSIGN_OR_RETURN(const auto mask, constraint_->mask());
+  // No bias or penalty can keep a token out that has to come: the text could not go on.
+  if (const auto forced = mask->only()) {
+    sampler_.take(*forced);
+    ANEMONE_RETURN_IF_ERROR(constraint_->accept(*forced));
+    return *forced;
+  }
   constrained_.assign(logits.begin(), logits.end());
   mask->apply(constrained_);
   ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, sampler_.sample(constrained_));
@@ -198,6 +204,7 @@ Status Generation::emit(std::int32_t id, const std::string& text, bool is_token)
 Result<GenerateResult> Generation::finish() {
   ANEMONE_CHECK(is_done_);
   result_.timing.new_tokens = static_cast<std::int64_t>(result_.ids.size());
+  if (constraint_ && constraint_->stages() != nullptr) result_.stages = *constraint_->stages();
   ANEMONE_RETURN_IF_ERROR(finish_text());
   if (!options_.collects_logprobs) result_.logprobs.clear();
   return std::move(result_);

@@ -13,13 +13,14 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/constraint/constraint.h"
+#include "engine/constraint/stage_counts.h"
 #include "engine/generation/repeat_stop.h"
 #include "engine/model/model.h"
 #include "engine/sampling/logprobs.h"
 #include "engine/sampling/sampler.h"
 #include "engine/session/sequence.h"
 #include "engine/session/step_runner.h"
-#include "grammar/tokens/token_constraint.h"
 #include "text/stream/stop_strings.h"
 #include "text/stream/text_streamer.h"
 
@@ -51,9 +52,9 @@ struct GenerateOptions {
   std::int64_t stop_repeat_ngram = 0;
   // Log-probabilities of every token and of so many alternatives; 0: of the token alone.
   std::optional<std::int64_t> top_logprobs;
-  // What the text has to be; the options of several texts may hold copies. It needs logits and a
-  // text. The text ends where nothing can follow.
-  std::optional<grammar::TokenConstraint> constraint;
+  // What the text has to be; the options of several texts may hold copies. It needs logits. The
+  // text ends where nothing can follow.
+  std::optional<Constraint> constraint;
   // false: they are in the pieces alone and not in the result, for whoever does not need them
   // twice.
   bool collects_logprobs = true;
@@ -99,7 +100,8 @@ struct GenerateResult {
   std::string text;                     // what on_piece was given
   std::vector<TokenLogprobs> logprobs;  // one per id, when top_logprobs is set and collected
   FinishReason finish = FinishReason::kLength;
-  std::string stop;  // the stop string that ended the text, or empty
+  std::string stop;                   // the stop string that ended the text, or empty
+  std::optional<StageCounts> stages;  // of an answer in stages
   Timing timing;
 };
 
@@ -144,7 +146,7 @@ class Generation {
   const std::size_t prompt_tokens_;
   const GenerateOptions options_;
   Sampler sampler_;
-  std::optional<grammar::TokenConstraint> constraint_;
+  std::optional<Constraint> constraint_;
   std::vector<float> constrained_;  // the logits of a step
   RepeatStop repeat_;
   std::optional<text::TextStreamer> streamer_;

@@ -47,7 +47,8 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
   const Status packages = model->load_packages(executor, options);
   if (text.valid()) ANEMONE_RETURN_IF_ERROR(text.get());
   ANEMONE_RETURN_IF_ERROR(packages);
-  model->constraints_ = std::make_unique<Constraints>(model->tokenizer_, model->manifest_.eos_ids);
+  model->constraints_ = std::make_unique<Constraints>(model->tokenizer_, model->manifest_.eos_ids,
+                                                      model->manifest_.vocab_size);
   return std::shared_ptr<const Model>(std::move(model));
 }
 

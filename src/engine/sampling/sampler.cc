@@ -129,6 +129,11 @@ Result<std::int32_t> Sampler::sample(std::span<const float> logits) {
   return id;
 }
 
+void Sampler::take(std::int32_t id) {
+  if (!options_.is_greedy()) ++draws_;
+  if (!options_.processors.is_off()) processors_.accept(id);
+}
+
 Result<std::int32_t> Sampler::pick(std::span<const float> logits) {
   std::int32_t best = -1;
   float highest = -std::numeric_limits<float>::infinity();

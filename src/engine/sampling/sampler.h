@@ -58,6 +58,9 @@ class Sampler {
   // The next token, which is part of the text from then on. kCorrupt when a logit is NaN (a session
   // gives none: logit_check.h), kInvalidArgument when the processors leave no token.
   Result<std::int32_t> sample(std::span<const float> logits);
+  // A token that is part of the text without a choice. As many random numbers are drawn as if it
+  // had been sampled.
+  void take(std::int32_t id);
   // Log-probabilities of `id`, which was picked from these logits, and of the `top` most likely
   // tokens; padding rows do not count.
   TokenLogprobs logprobs(std::span<const float> logits, std::int32_t id, std::int64_t top) const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,16 @@ class TokenMask {
     std::int64_t count = 0;
     for (const std::uint64_t word : words_) count += std::popcount(word);
     return count;
+  }
+  // The token that is allowed, if there is exactly one.
+  std::optional<std::int32_t> only() const {
+    std::optional<std::int32_t> found;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if (words_[i] == 0) continue;
+      if (found || !std::has_single_bit(words_[i])) return std::nullopt;
+      found = static_cast<std::int32_t>(i * 64) + std::countr_zero(words_[i]);
+    }
+    return found;
   }
   std::size_t byte_size() const { return words_.size() * sizeof(std::uint64_t); }
 

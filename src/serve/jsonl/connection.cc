@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/chat/conversation.h"
+#include "engine/constraint/stage_counts.h"
 
 namespace anemone::serve::jsonl {
 namespace {
@@ -190,6 +191,7 @@ Result<Json> Connection::run(std::string_view line) {
   out["model"] = served->names.front();
   if (!sampling.is_greedy()) out["seed"] = sampling.seed;
   if (!result.stop.empty()) out["stop"] = result.stop;
+  if (result.stages) out["structured_cot"] = engine::stage_counts_json(*result.stages);
   return out;
 }
 

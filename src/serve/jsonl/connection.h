@@ -4,13 +4,14 @@
 //   {"prompt_ids": [...]} or {"prompt": "..."} or {"messages": [...]}, and
 //   "max_new" (or "max_tokens"), "greedy", "temperature", "top_k", "top_p", "min_p", "rep_penalty",
 //   "seed", "stop", "stop_repeat_ngram", "ignore_eos", "model" (needed where there are several),
+//   "structured_cot" (the manifest of an answer in stages) or another form of the answer,
 //   "profile" (taken, without effect), and
 //   "reset": false adds the prompt to the text so far instead of starting anew;
 //   "stream": true has lines {"delta": "..."} with the text as it comes before the answer
 //   -> {"ok": true, "generated_ids", "text", "finish_reason", "timing": {"prompt_tokens",
 //       "prefill_tokens" (of them those that were not cached), "prefill_s", "decode_tokens",
 //       "decode_s", "decode_tok_s"}, "cache_seq_len", "model", "seed" of a sampled text, "stop"
-//       that ended it}
+//       that ended it, "structured_cot" of an answer in stages (stage_counts.h)}
 //   -> {"ok": false, "error", "code": as code_name() has it}
 //
 //   The form of dev-erik/ANE's server, for its clients; errors are answered as above:

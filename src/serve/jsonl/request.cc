@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/json_release.h"
@@ -35,6 +36,16 @@ void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
   } else {
     request.prompt = fields.ids(has_ids ? "prompt_ids" : "tokens").value_or(Request::Ids());
   }
+}
+
+// The field in which this protocol takes an answer in stages, besides structured_outputs.
+void read_stages(JsonFields& fields, Request& request) {
+  constexpr std::string_view kName = "structured_cot";
+  const Json* manifest = fields.member(kName);
+  if (manifest == nullptr) return;
+  if (request.format)
+    return fields.fail(invalid_argument("[{}] expected one form of the answer, got two", kName));
+  request.format = openai::stages_of(*manifest, kName);
 }
 
 // Answers of this protocol have no field for log-probabilities.
@@ -75,6 +86,7 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   out.stop_repeat_ngram = fields.integer("stop_repeat_ngram", 0, 1 << 20).value_or(0);
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   out.format = openai::read_response_format(fields);
+  read_stages(fields, out);
   out.has_reset = fields.boolean("reset").value_or(true);
   out.is_streamed = fields.boolean("stream").value_or(false) && !out.is_token_form;
   ANEMONE_RETURN_IF_ERROR(fields.status());

@@ -30,8 +30,9 @@ constexpr std::array kFields = {
     Field{"guided_choice", Kind::kChoice},   Field{"guided_grammar", Kind::kGrammar},
     Field{"json_schema", Kind::kJsonSchema}, Field{"grammar", Kind::kGrammar}};
 constexpr std::array kStructured = {
-    Field{"json", Kind::kJsonSchema}, Field{"regex", Kind::kRegex}, Field{"choice", Kind::kChoice},
-    Field{"grammar", Kind::kGrammar}, Field{"json_object", Kind::kJsonObject}};
+    Field{"json", Kind::kJsonSchema},        Field{"regex", Kind::kRegex},
+    Field{"choice", Kind::kChoice},          Field{"grammar", Kind::kGrammar},
+    Field{"json_object", Kind::kJsonObject}, Field{"stages", Kind::kStages}};
 
 Result<ResponseFormat> schema_of(const Json& schema, std::string_view name) {
   ResponseFormat out = {.kind = Kind::kJsonSchema, .subject = std::string(name)};
@@ -70,6 +71,8 @@ Result<ResponseFormat> value_of(const Field& field, std::string_view name, const
       if (value != true)
         return invalid_argument("[{}] expected true, got {}", name, describe_json(value));
       return out;
+    case Kind::kStages:
+      return stages_of(value, name);
   }
   ANEMONE_CHECK(false);
   return internal_error("unknown response format");
@@ -110,6 +113,10 @@ Result<std::optional<ResponseFormat>> openai_format(const Json& format) {
 }
 
 }  // namespace
+
+ResponseFormat stages_of(const Json& manifest, std::string_view name) {
+  return {.kind = Kind::kStages, .source = dump_json(manifest), .subject = std::string(name)};
+}
 
 std::optional<ResponseFormat> read_response_format(JsonFields& fields) {
   std::optional<ResponseFormat> out;
