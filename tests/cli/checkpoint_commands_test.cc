@@ -69,6 +69,27 @@ TEST(CompileCommand, RefusesWhatItCannotCompile) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
+TEST(CompileCommand, NotesThatThereIsNoTokenizer) {
+  const TemporaryFolder folder;
+  const std::string tiny = source_path("tests/compiler/data/tiny/qwen3");
+  const std::string out = folder.file("out");
+  const Outcome outcome = run_anemone("compile " + quoted(tiny) + " -o " + quoted(out));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(
+      outcome.out.find("note: the checkpoint has no tokenizer.json: the model takes token ids "
+                       "alone (run --prompt-ids) until a tokenizer.json lies in its folder"),
+      std::string::npos)
+      << outcome.out;
+  expect_error(run_anemone("run " + quoted(out) + " --raw hi"), 3, "without (--prompt-ids works)");
+  // What the note says helps.
+  fs::copy(checkpoint() + "/tokenizer.json", out + "/tokenizer.json");
+  const Outcome ran = run_anemone("run " + quoted(out) + " --raw ! -n 1 --ignore-eos");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(run_anemone("compile " + quoted(checkpoint()) + " -o " + quoted(folder.file("with")))
+                .out.find("tokenizer.json"),
+            std::string::npos);
+}
+
 // compile takes the names that check takes, in any case of letters.
 TEST(CompileCommand, TakesTargetsByTheNamesOfBothSystems) {
   for (const char* target : {"macos14", "iOS17", "macOS 14"}) {
