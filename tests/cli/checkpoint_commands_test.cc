@@ -52,6 +52,34 @@ TEST(ChatTemplateCommand, TakesTheTemplateOfAGgufFile) {
                "chat template");
 }
 
+TEST(GgufVocabulary, TokenizesAndHasNoWeights) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("vocab.gguf");
+  anemone::testing::tiny_gguf_metadata().write(file);
+  for (const std::string& words : {"compile " + quoted(file) + " -o " + quoted(folder.file("out")),
+                                   "run " + quoted(file) + " x",
+                                   "export " + quoted(file) + " -o " + quoted(folder.file("out"))})
+    expect_error(run_anemone(words), 3,
+                 "vocab.gguf] expected weights, got a vocabulary alone, which anemone tokenize");
+  const Outcome inspected = run_anemone("inspect " + quoted(file));
+  EXPECT_EQ(inspected.code, 0) << inspected.err;
+  EXPECT_NE(inspected.out.find("  compiles  no: "), std::string::npos) << inspected.out;
+  EXPECT_NE(inspected.out.find("got a vocabulary alone"), std::string::npos) << inspected.out;
+  const Outcome tokens = run_anemone("tokenize --model " + quoted(file) + " abb");
+  EXPECT_EQ(tokens.code, 0) << tokens.err;
+  EXPECT_TRUE(tokens.out.ends_with("2 tokens\n")) << tokens.out;
+  // Of an architecture that nothing compiles, too.
+  anemone::testing::GgufBuilder()
+      .text("general.architecture", "falcon")
+      .texts("tokenizer.ggml.tokens", {"a"})
+      .write(file);
+  expect_error(run_anemone("compile " + quoted(file) + " -o " + quoted(folder.file("out"))), 3,
+               "got a vocabulary alone");
+  anemone::testing::GgufBuilder().text("general.architecture", "llama").write(file);
+  expect_error(run_anemone("export " + quoted(file) + " -o " + quoted(folder.file("out"))), 3,
+               "expected weights, got metadata alone");
+}
+
 TEST(CompileCommand, RefusesWhatItCannotCompile) {
   const TemporaryFolder folder;
   const std::string to = " -o " + quoted(folder.file("out"));
