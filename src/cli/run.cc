@@ -115,8 +115,14 @@ Status run_ids(const RunOptions& options, const Context& context, RunMeter& mete
 // The tokens of a text: of the prompt of a chat, or of the text itself.
 Result<std::vector<std::int32_t>> tokens_of(const RunOptions& options, const engine::Model& model,
                                             const std::string& text, bool is_chat) {
-  if (!is_chat) return model.tokenizer()->encode(text, {.add_special = true});
-  return engine::chat_prompt(model, chat_messages(options, text));
+  if (is_chat) return engine::chat_prompt(model, chat_messages(options, text));
+  ANEMONE_ASSIGN_OR_RETURN(auto ids, model.tokenizer()->encode(text, {.add_special = true}));
+  if (ids.empty())
+    return invalid_argument(
+        "[PROMPT] expected a text, got an empty one: the tokenizer of {} puts no token before a "
+        "text",
+        options.model);
+  return ids;
 }
 
 Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model,

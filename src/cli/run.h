@@ -59,11 +59,12 @@ inline constexpr std::int64_t kDefaultContinuation = 256;
 // All flags of `run`, into the options.
 void add_run_flags(CLI::App& command, RunOptions& options, Context& context);
 
-// The prompt: the text of PROMPT, or of stdin if that is "-", or of --file.
+// The prompt: the text of PROMPT, or of stdin if that is "-", or of --file. kParseError where stdin
+// has no text.
 Result<std::string> prompt_text(const RunOptions& options);
 
 // Reads the files that --system and --file name, and puts their texts into the options. kIo for a
-// file that cannot be read.
+// file that cannot be read, kParseError for a prompt without a text.
 Status read_text_files(RunOptions& options);
 
 // Says on stderr that the model has no chat template, so that the prompt is continued.

@@ -46,6 +46,14 @@ Result<std::string> text_or_file(const std::string& value) {
   return read_file(value.substr(1));
 }
 
+// A prompt from elsewhere than the command line. An empty one is more likely the trace of a program
+// that failed than what somebody wanted to ask.
+Result<std::string> without_last_newline(std::string text, std::string_view source) {
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.empty()) return parse_error("[{}] expected a prompt, got an empty text", source);
+  return text;
+}
+
 }  // namespace
 
 Json chat_messages(const RunOptions& options, const std::string& text) {
@@ -77,8 +85,7 @@ Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& 
 Result<std::string> prompt_text(const RunOptions& options) {
   if (*options.prompt != "-" || options.has_read_prompt) return *options.prompt;
   ANEMONE_ASSIGN_OR_RETURN(std::string text, read_stdin());
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
+  return without_last_newline(std::move(text), "stdin");
 }
 
 Status read_text_files(RunOptions& options) {
@@ -88,8 +95,8 @@ Status read_text_files(RunOptions& options) {
   }
   if (options.prompt_file.empty()) return {};
   ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(options.prompt_file));
-  if (text.ends_with('\n')) text.pop_back();
-  options.prompt = std::move(text);
+  ANEMONE_ASSIGN_OR_RETURN(options.prompt,
+                           without_last_newline(std::move(text), options.prompt_file));
   options.has_read_prompt = true;
   return {};
 }

@@ -128,6 +128,20 @@ TEST(CompileCommand, TakesTargetsByTheNamesOfBothSystems) {
   }
 }
 
+TEST(RunOfAGgufFile, AnEmptyTextIsTheTokenBeforeTexts) {
+  const TemporaryFolder folder;
+  anemone::testing::GgufBuilder builder = anemone::testing::tiny_gguf_metadata();
+  builder.boolean("tokenizer.ggml.add_bos_token", true).u32("tokenizer.ggml.bos_token_id", 3);
+  anemone::testing::add_tiny_gguf_tensors(builder).write(folder.file("a.gguf"));
+  const std::string model = quoted(folder.file("model"));
+  ASSERT_EQ(run_anemone("compile " + quoted(folder.file("a.gguf")) + " -o " + model).code, 0);
+  const Outcome outcome = run_anemone("run " + model + " '' --raw --json -n 1 --ignore-eos");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = parse_json(outcome.out, "answer");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["prompt_tokens"], 1);
+}
+
 TEST(CompileCommand, ReportsAsJson) {
   const TemporaryFolder folder;
   const Outcome outcome =

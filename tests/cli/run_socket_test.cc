@@ -107,6 +107,11 @@ TEST_F(RunSocket, GreedyIsGreedyThere) {
             run_anemone(run + " --greedy").out);
 }
 
+TEST_F(RunSocket, AnEmptyPromptIsWhatItIsWithoutAServer) {
+  for (const char* words : {"'' --raw", "'' -n 2", "-"})
+    EXPECT_EQ(run_beside_server(words).code, run(words).code) << words;
+}
+
 TEST_F(RunSocket, WhatAServerHasNotIsAnsweredHere) {
   // Nobody listens, in three ways.
   const std::string sum = "'What is 17 + 25?' --verbose --socket " + quoted(path());
