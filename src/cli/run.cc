@@ -158,6 +158,7 @@ Status check_flags(const RunOptions& options) {
 
 Status run(RunOptions options, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(read_text_files(options));
+  ANEMONE_RETURN_IF_ERROR(read_format(options));
   ANEMONE_RETURN_IF_ERROR(check_flags(options));
   const std::array files = {options.logits_out, options.trace};
   if (files != decltype(files)()) {

@@ -30,7 +30,7 @@ struct RunOptions {
   std::string chat_template_file;  // instead of the model's own
   bool is_raw = false;             // the prompt is text to go on with, not a turn of a chat
   std::optional<std::string> prompt_ids;
-  engine::TextRequest text;             // all but its logit_bias and format
+  engine::TextRequest text;             // all but its logit_bias; its format: read_format()
   std::vector<std::string> logit_bias;  // ID=BIAS
   // What the answer has to be: at most one of them. A text, or @FILE.
   std::string json_schema;
@@ -73,9 +73,10 @@ void note_no_template(const std::string& model);
 // The conversation of one prompt: the system message, if there is one, and the text.
 Json chat_messages(const RunOptions& options, const std::string& text);
 
-// The form that the flags ask of the answer; nullopt for any text. Gives an error if a file that a
-// flag names cannot be read.
-Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& options);
+// Puts the form that the flags ask of the answer into options.text.format. kInvalidArgument naming
+// the flag for a text of the command line that is wrong; kParseError naming the file, too, for the
+// text of one; kIo for a file that cannot be read.
+Status read_format(RunOptions& options);
 
 // What a command line asks for, over the defaults of the model. Sampling that was asked for without
 // a seed gets one of its own. `default_tokens` is the length where none was asked for.

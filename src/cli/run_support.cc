@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "cli/jsonl_loop.h"
 #include "cli/output.h"
 #include "cli/run.h"
+#include "engine/constraint/answer_grammar.h"
 
 namespace anemone::cli {
 namespace {
@@ -41,6 +43,22 @@ Result<std::pair<std::int32_t, float>> parse_bias(const std::string& text) {
   return invalid_argument("[--logit-bias] expected ID=BIAS, as in 42=-5.5, got \"{}\"", text);
 }
 
+// What is wrong with the form of an answer, with the flag as the subject in place of the notation.
+// The module of grammars cannot know whether its text stood on the command line or in a file.
+Status format_error(const Status& status, const std::string& flag, bool is_file) {
+  const bool is_wrong_text =
+      status.code() == Code::kParseError || status.code() == Code::kInvalidArgument;
+  const Code code = !is_wrong_text ? status.code()
+                    : is_file      ? Code::kParseError
+                                   : Code::kInvalidArgument;
+  std::string message(status.message());
+  const std::size_t end = message.find(']');
+  // The subject of a schema is the flag already, with the place in the schema.
+  if (message.starts_with('[') && !message.starts_with("[" + flag) && end != message.npos)
+    message.replace(1, end - 1, flag);
+  return status.ok() ? status : Status(code, message);
+}
+
 Result<std::string> text_or_file(const std::string& value) {
   if (!value.starts_with('@')) return value;
   return read_file(value.substr(1));
@@ -64,22 +82,31 @@ Json chat_messages(const RunOptions& options, const std::string& text) {
   return messages;
 }
 
-Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& options) {
+Status read_format(RunOptions& options) {
   using Kind = engine::ResponseFormat::Kind;
-  std::optional<engine::ResponseFormat> out;
-  for (const auto& [kind, value] :
-       {std::pair(Kind::kJsonSchema, &options.json_schema), std::pair(Kind::kRegex, &options.regex),
-        std::pair(Kind::kGrammar, &options.grammar)}) {
+  engine::ResponseFormat format;
+  std::string flag;  // with the name of its file
+  bool is_file = false;
+  for (const auto& [kind, name, value] :
+       {std::tuple(Kind::kJsonSchema, "--json-schema", &options.json_schema),
+        {Kind::kRegex, "--regex", &options.regex},
+        {Kind::kGrammar, "--grammar", &options.grammar}}) {
     if (value->empty()) continue;
-    out.emplace().kind = kind;
-    if (kind == Kind::kJsonSchema) out->subject = "--json-schema";
-    ANEMONE_ASSIGN_OR_RETURN(out->source, text_or_file(*value));
+    format.kind = kind;
+    is_file = value->starts_with('@');
+    flag = is_file ? fmt::format("{} {}", name, *value) : name;
+    ANEMONE_ASSIGN_OR_RETURN(format.source, text_or_file(*value));
   }
   if (!options.choices.empty()) {
-    out.emplace().kind = Kind::kChoice;
-    out->choices = options.choices;
+    flag = "--choice";
+    format.kind = Kind::kChoice;
+    format.choices = options.choices;
   }
-  return out;
+  if (flag.empty()) return {};
+  if (format.kind == Kind::kJsonSchema) format.subject = flag;
+  ANEMONE_RETURN_IF_ERROR(format_error(engine::grammar_of(format).status(), flag, is_file));
+  options.text.format = std::move(format);
+  return {};
 }
 
 Result<std::string> prompt_text(const RunOptions& options) {
@@ -116,7 +143,6 @@ Result<engine::GenerateOptions> generate_options(const RunOptions& options,
     ANEMONE_ASSIGN_OR_RETURN(const auto bias, parse_bias(text));
     request.sampling.logit_bias.push_back(bias);
   }
-  ANEMONE_ASSIGN_OR_RETURN(request.format, response_format(options));
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions out,
                            engine::resolve_request(std::move(request), {}, model, default_tokens));
   out.cancel = &interrupt_flag();
