@@ -17,6 +17,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/draft_flags.h"
+#include "cli/word_wrap.h"
 #include "engine/generation/text_request.h"
 #include "engine/model/model.h"
 
@@ -92,7 +93,8 @@ Json result_json(const engine::GenerateResult& result, const engine::GenerateOpt
 void print_stats(const engine::GenerateResult& result, std::string_view more = {});
 
 // Streams an answer to stdout as it comes, after a progress bar for a long prompt. On a terminal it
-// leaves out control characters of the text. Single-thread; must outlive the generation.
+// leaves out control characters of the text, and breaks lines between words where the terminal says
+// how wide it is. Single-thread; must outlive the generation.
 class AnswerPrinter {
  public:
   // Hooks itself into the options. Off: prints nothing.
@@ -105,10 +107,12 @@ class AnswerPrinter {
 
  private:
   void print(std::string_view text);
+  void write(const std::string& text);
 
   bool is_on_;
   bool is_terminal_;
   bool at_line_start_ = true;
+  WordWrap wrap_;
   Status status_;
   ProgressReport bar_{"reading", Progress::Unit::kItems};
 };

@@ -194,7 +194,9 @@ void print_stats(const engine::GenerateResult& result, std::string_view more) {
 }
 
 AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)
-    : is_on_(is_on), is_terminal_(::isatty(STDOUT_FILENO) != 0) {
+    : is_on_(is_on),
+      is_terminal_(::isatty(STDOUT_FILENO) != 0),
+      wrap_([] { return stated_columns(STDOUT_FILENO); }) {
   options.on_prefill_progress = [this](std::int64_t done, std::int64_t total) {
     bar_(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
     if (done == total) bar_.clear();
@@ -208,16 +210,22 @@ AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)
 }
 
 void AnswerPrinter::print(std::string_view text) {
-  if (text.empty() || !status_.ok()) return;
+  if (text.empty()) return;
   at_line_start_ = text.back() == '\n';
-  status_ = print_out(is_terminal_ ? without_controls(text) : std::string(text));
+  write(is_terminal_ ? wrap_.add(without_controls(text)) : std::string(text));
+}
+
+void AnswerPrinter::write(const std::string& text) {
+  if (text.empty() || !status_.ok()) return;
+  status_ = print_out(text);
   // Nobody reads any more: the rest need not be computed.
   if (!status_.ok()) interrupt_flag() = true;
 }
 
 Status AnswerPrinter::finish() {
   bar_.clear();
-  if (is_on_ && !at_line_start_) print("\n");
+  if (is_on_ && is_terminal_) write(wrap_.finish());
+  if (is_on_ && !at_line_start_) write("\n");
   return status_;
 }
 
