@@ -44,6 +44,13 @@ TEST(ChatTemplateCommand, TakesTheTemplateOfAGgufFile) {
                                       "[{\"role\": \"user\", \"content\": \"From the file\"}]");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "From the file\n");
+  // MODEL needs no flag, as with other commands.
+  EXPECT_EQ(run_anemone("chat-template " + quoted(folder.file("a.gguf")),
+                        "[{\"role\": \"user\", \"content\": \"From the file\"}]")
+                .out,
+            "From the file\n");
+  expect_error(run_anemone("chat-template x --template y", "[]"), 2,
+               "expected --template FILE or MODEL, got both");
   anemone::testing::GgufBuilder()
       .texts("tokenizer.ggml.tokens", {"a"})
       .i32s("tokenizer.ggml.token_type", {1})

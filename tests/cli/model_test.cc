@@ -299,7 +299,7 @@ TEST_F(PocketModel, ChatTemplateShowsThePrompt) {
             "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
             "<|im_start|>assistant\n");
   expect_error(run_anemone("chat-template --model " + quoted(model()), "not json"), 3, "stdin");
-  expect_error(run_anemone("chat-template"), 2, "--template FILE or --model MODEL");
+  expect_error(run_anemone("chat-template"), 2, "--template FILE or MODEL");
 }
 
 TEST_F(PocketModel, EmbedTakesTheFlagThatOthersHave) {
