@@ -50,8 +50,12 @@ std::string_view sequence_of(Style style) {
 
 std::optional<int> terminal_columns(int descriptor) {
   if (::isatty(descriptor) != 1) return std::nullopt;
+  return stated_columns(descriptor).value_or(kDefaultColumns);
+}
+
+std::optional<int> stated_columns(int descriptor) {
   winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultColumns;
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
   return size.ws_col;
 }
 

@@ -12,6 +12,8 @@ namespace anemone {
 // Columns of the terminal behind the descriptor; 80 where a terminal does not say, nullopt where
 // there is none. Asks each time, so a window that was resized counts at once.
 std::optional<int> terminal_columns(int descriptor);
+// The same, but nullopt also where a terminal does not say.
+std::optional<int> stated_columns(int descriptor);
 
 // Columns that a text without control characters takes. Characters that some terminals draw twice
 // as wide (East Asian ones, pictures) count twice: the answer is never too small.

@@ -147,6 +147,7 @@ Result<std::shared_ptr<const WeightSource>> open_tensors(const std::string& path
   if (fs::is_directory(path, error) || !gguf::GgufFile::is_gguf(path))
     return open_safetensors(path);
   ANEMONE_ASSIGN_OR_RETURN(auto file, gguf::GgufFile::open(path));
+  ANEMONE_RETURN_IF_ERROR(file->check_has_weights());
   return gguf::make_plain_source(std::move(file));
 }
 

@@ -187,6 +187,8 @@ Status run_bench(const BenchFlags& flags, const Context& context) {
   if (is_package(flags.dir)) return run_bench_package(flags, options, flags.dir);
   if (!flags.function.empty())
     return invalid_argument("[--function] expected a package, got {}", flags.dir);
+  if (!flags.values.empty())
+    return invalid_argument("[--input] expected a package, got {}", flags.dir);
   ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found,
                            artifact_folder(flags.dir, {context.threads, flags.checks_hashes}));
   options.folder = found.folder;
@@ -209,6 +211,11 @@ void add_bench_command(CLI::App& app, Context& context) {
       ->required();
   command->add_option("--function", flags->function,
                       "Function of a package to run (default: its default function)");
+  command
+      ->add_option("--input", flags->values,
+                   "NAME=VALUE for an input of a package, as predict takes it (repeatable; others: "
+                   "random)")
+      ->allow_extra_args(false);
   command->add_option("--prefill", flags->prefill,
                       "Lengths of prompts to read, with commas; 0: none (default: 128,512)");
   command->add_option("--decode", flags->decode,
@@ -237,7 +244,8 @@ void add_bench_command(CLI::App& app, Context& context) {
   command->footer(
       "bench measures first how fast the machine reads memory and multiplies. Every speed stands "
       "beside\nthe limit that follows from it for this model. Each test checks its logits before "
-      "it counts. Of a package it measures how long one function takes on random inputs.\n"
+      "it counts. Of a package it measures how long one function takes, on random inputs "
+      "where --input gives none.\n"
       "\n"
       "Examples:\n"
       "  anemone bench model.anemone\n"

@@ -25,7 +25,8 @@ namespace anemone::cli {
 // The flags as the user gave them; a list is numbers with commas between.
 struct BenchFlags {
   std::string dir;
-  std::string function;  // of a package; empty: the default function
+  std::string function;             // of a package; empty: the default function
+  std::vector<std::string> values;  // of inputs of a package, NAME=VALUE
   std::string prefill = "128,512";
   std::string decode = "64";
   std::optional<std::string> depth;
@@ -85,7 +86,8 @@ Json bench_json(const BenchReport& report);
 // in .svg (decoding, or prompts where there is no decoding) or .html (both).
 std::string bench_plot(const BenchReport& report, bool is_html);
 
-// How long one function of a package or a compiled model takes on random inputs, which is printed.
+// How long one function of a package or a compiled model takes on the inputs of --input, and on
+// random ones in place of others, which is printed.
 // kInvalidArgument for flags that are about models, kInternal when a run gives other values than
 // the first.
 Status run_bench_package(const BenchFlags& flags, const BenchOptions& options,

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -39,14 +40,33 @@ struct PackageTimes {
   }
 };
 
-// Random values for all inputs that must be given.
-Status make_inputs(const mlpackage::FunctionInterface& interface, const exec::Signature& signature,
+// The values of --input by the names of the inputs.
+Result<std::map<std::string, GivenValue>> given_values(const std::vector<std::string>& texts) {
+  std::map<std::string, GivenValue> out;
+  for (const std::string& text : texts) {
+    ANEMONE_ASSIGN_OR_RETURN(GivenValue given, parse_given_value(text));
+    const std::string name = given.name;
+    if (!out.emplace(name, std::move(given)).second)
+      return invalid_argument("[--input] expected one value of {}, got another", name);
+  }
+  return out;
+}
+
+// The given values, and random ones for all other inputs that must be given.
+Status make_inputs(const std::map<std::string, GivenValue>& given,
+                   const mlpackage::FunctionInterface& interface, const exec::Signature& signature,
                    std::deque<Tensor>& tensors, exec::Inputs& inputs) {
+  for (const auto& [name, value] : given)
+    if (signature.input(name) == nullptr || interface.input(name) == nullptr)
+      return invalid_argument("[--input] expected one of the inputs {}, got {}",
+                              names_of(signature.inputs), name);
   for (const exec::Feature& feature : signature.inputs) {
+    const auto found = given.find(feature.name);
     const mlpackage::FeatureDescription* description = interface.input(feature.name);
-    if (feature.is_optional || description == nullptr) continue;
-    ANEMONE_ASSIGN_OR_RETURN(Tensor tensor,
-                             input_tensor({feature.name, "random"}, feature, *description));
+    if (description == nullptr || (feature.is_optional && found == given.end())) continue;
+    const GivenValue value =
+        found == given.end() ? GivenValue{feature.name, "random"} : found->second;
+    ANEMONE_ASSIGN_OR_RETURN(Tensor tensor, input_tensor(value, feature, *description));
     tensors.push_back(std::move(tensor));
     inputs.push_back({feature.name, tensors.back().view()});
   }
@@ -67,6 +87,7 @@ Status check_same(const exec::Outputs& first, const exec::Outputs& outputs) {
 
 Result<PackageTimes> time_package(const std::string& path, const std::string& function,
                                   const mlpackage::FunctionInterface& interface,
+                                  const std::map<std::string, GivenValue>& given,
                                   const BenchOptions& options, std::int64_t threads) {
   PackageTimes out;
   out.threads = threads;
@@ -79,7 +100,7 @@ Result<PackageTimes> time_package(const std::string& path, const std::string& fu
     return not_found("[{}] expected the function {}, got none", path, function);
   std::deque<Tensor> tensors;
   exec::Inputs inputs;
-  ANEMONE_RETURN_IF_ERROR(make_inputs(interface, *signature, tensors, inputs));
+  ANEMONE_RETURN_IF_ERROR(make_inputs(given, interface, *signature, tensors, inputs));
   ANEMONE_ASSIGN_OR_RETURN(const auto store, program->make_state());
   // The first run plans and is not timed.
   exec::Outputs first;
@@ -119,6 +140,7 @@ Status check_package_flags(const BenchFlags& flags) {
 Status run_bench_package(const BenchFlags& flags, const BenchOptions& options,
                          const std::string& path) {
   ANEMONE_RETURN_IF_ERROR(check_package_flags(flags));
+  ANEMONE_ASSIGN_OR_RETURN(const auto given, given_values(flags.values));
   ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_model(path));
   const std::string& function = flags.function.empty() ? model.default_function : flags.function;
   const mlpackage::FunctionInterface* interface = model.function(function);
@@ -130,7 +152,7 @@ Status run_bench_package(const BenchFlags& flags, const BenchOptions& options,
   Json json = {{"file", path}, {"function", function}, {"results", Json::array()}};
   for (const std::int64_t threads : options.threads) {
     ANEMONE_ASSIGN_OR_RETURN(const PackageTimes times,
-                             time_package(path, function, *interface, options, threads));
+                             time_package(path, function, *interface, given, options, threads));
     const double median = times.median();
     const double per_second = median > 0 ? 1000 / median : 0;
     rows.push_back({std::to_string(threads), fmt::format("{:.3f}", times.load_ms),
@@ -145,7 +167,8 @@ Status run_bench_package(const BenchFlags& flags, const BenchOptions& options,
   }
   if (flags.is_json) return print_json(json, 2);
   return print_report(
-      fmt::format("{}: function {}, random inputs\n", escaped(path), escaped(function)) +
+      fmt::format("{}: function {}, {}\n", escaped(path), escaped(function),
+                  given.empty() ? "random inputs" : "random inputs but for those of --input") +
       table(rows, "  "));
 }
 

@@ -85,6 +85,7 @@ Status run_list(bool is_json) {
                     {"producer", entry.producer},
                     {"bytes", entry.bytes},
                     {"context", entry.context},
+                    {"unused_days", entry.unused_days ? Json(*entry.unused_days) : Json()},
                     {"busy", entry.is_busy},
                     {"kind", "model"}});
   }
@@ -109,19 +110,63 @@ Status run_list(bool is_json) {
                                                  format_bytes(bytes)));
 }
 
+// What a command removed, as it says that at its end.
+class Removed {
+ public:
+  void add(const std::vector<CacheEntry>& entries) {
+    for (const CacheEntry& entry : entries) {
+      const std::string name = entry.name.empty() ? "a model that is not complete" : entry.name;
+      add(entry.bytes, fmt::format("{} {}", escaped(name), entry.key),
+          {{"kind", "model"}, {"name", entry.name}, {"key", entry.key}});
+    }
+  }
+
+  void add(const CompiledRow& row, std::uint64_t bytes) {
+    add(bytes,
+        fmt::format("{} {}, compiled by Core ML, {}", escaped(row.model), escaped(row.package),
+                    row.entry.key.substr(0, kShownDigits)),
+        {{"kind", "coreml"},
+         {"name", row.model},
+         {"package", row.package},
+         {"key", row.entry.key}});
+  }
+
+  void add_scratch(std::uint64_t bytes) {
+    if (bytes > 0) add(bytes, "temporary files", {{"kind", "temporary"}});
+  }
+
+  Status print(bool is_json) const {
+    if (is_json)
+      return print_out(dump_json(Json{{"freed_bytes", bytes_}, {"removed", json_}}, 2) + "\n");
+    return print_out(text_ + fmt::format("{} are free again\n", format_bytes(bytes_)));
+  }
+
+ private:
+  void add(std::uint64_t bytes, const std::string& what, Json json) {
+    bytes_ += bytes;
+    text_ += fmt::format("removed {} ({})\n", what, format_bytes(bytes));
+    json["bytes"] = bytes;
+    json_.push_back(std::move(json));
+  }
+
+  std::uint64_t bytes_ = 0;
+  std::string text_;
+  Json json_ = Json::array();
+};
+
 // Removes what Core ML compiled, as far as `is_unwanted` says so.
 template <typename Predicate>
-Result<std::uint64_t> remove_compiled_rows(const std::vector<CompiledRow>& rows,
-                                           const Predicate& is_unwanted) {
+Status remove_compiled_rows(const std::vector<CompiledRow>& rows, const Predicate& is_unwanted,
+                            Removed& removed) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string folder, coreml_cache_folder());
-  std::uint64_t freed = 0;
   for (const CompiledRow& row : rows) {
     if (!is_unwanted(row)) continue;
     ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes,
                              exec::coreml::remove_compiled(folder, row.entry));
-    freed += bytes;
+    // Another process removed or uses it meanwhile.
+    if (bytes > 0) removed.add(row, bytes);
   }
-  return freed;
+  return {};
 }
 
 // Nobody needs it again: it is not complete, or the package that it was made of is gone.
@@ -129,11 +174,6 @@ bool is_stale(const CompiledRow& row) {
   std::error_code ignored;
   return !row.entry.is_complete || row.entry.source.empty() ||
          !std::filesystem::exists(row.entry.source, ignored);
-}
-
-Status print_freed(bool is_json, std::uint64_t bytes) {
-  if (is_json) return print_out(dump_json(Json{{"freed_bytes", bytes}}, 2) + "\n");
-  return print_out(fmt::format("{} are free again\n", format_bytes(bytes)));
 }
 
 // Deletes the temporary folders that killed processes left, for instance those of verify. Returns
@@ -149,7 +189,9 @@ Status run_clear(bool is_json) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string folder, coreml_cache_folder());
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t compiled, exec::coreml::clear_compiled(folder));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t scratch, discard_scratch());
-  return print_freed(is_json, bytes + compiled + scratch);
+  const std::uint64_t freed = bytes + compiled + scratch;
+  if (is_json) return print_out(dump_json(Json{{"freed_bytes", freed}}, 2) + "\n");
+  return print_out(fmt::format("{} are free again\n", format_bytes(freed)));
 }
 
 Status run_remove(const std::vector<std::string>& names, bool is_json) {
@@ -175,12 +217,14 @@ Status run_remove(const std::vector<std::string>& names, bool is_json) {
     }
     if (!has_rows || std::ranges::any_of(entries, is_entry)) of_models.push_back(name);
   }
-  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.remove(of_models));
-  ANEMONE_ASSIGN_OR_RETURN(
-      const std::uint64_t more, remove_compiled_rows(compiled, [&](const CompiledRow& row) {
-        return std::ranges::any_of(names, [&](const auto& name) { return is_named(row, name); });
-      }));
-  return print_freed(is_json, bytes + more);
+  Removed removed;
+  ANEMONE_ASSIGN_OR_RETURN(const auto models, cache.remove(of_models));
+  removed.add(models);
+  const auto is_unwanted = [&](const CompiledRow& row) {
+    return std::ranges::any_of(names, [&](const auto& name) { return is_named(row, name); });
+  };
+  ANEMONE_RETURN_IF_ERROR(remove_compiled_rows(compiled, is_unwanted, removed));
+  return removed.print(is_json);
 }
 
 Status run_prune(const std::string& max_size, bool is_json) {
@@ -189,12 +233,15 @@ Status run_prune(const std::string& max_size, bool is_json) {
     ANEMONE_ASSIGN_OR_RETURN(request.max_bytes, parse_size(max_size, "--max-size"));
   }
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
-  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.prune(request));
+  Removed removed;
+  ANEMONE_ASSIGN_OR_RETURN(const auto models, cache.prune(request));
+  removed.add(models);
   // After it: what was compiled of a model that went is stale now.
   ANEMONE_ASSIGN_OR_RETURN(const auto compiled, compiled_rows());
-  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t more, remove_compiled_rows(compiled, is_stale));
+  ANEMONE_RETURN_IF_ERROR(remove_compiled_rows(compiled, is_stale, removed));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t scratch, discard_scratch());
-  return print_freed(is_json, bytes + more + scratch);
+  removed.add_scratch(scratch);
+  return removed.print(is_json);
 }
 
 }  // namespace
@@ -207,7 +254,9 @@ void add_cache_command(CLI::App& app, Context& context) {
   command->require_subcommand(1);
   const auto is_json = std::make_shared<bool>(false);
   CLI::App* list = command->add_subcommand(
-      "list", "Show each with its size and the version of anemone that made it");
+      "list",
+      "Show each with its size, its last use and the version of anemone that made it: the most "
+      "recently used model first, then what Core ML compiled");
   CLI::App* remove = command->add_subcommand(
       "rm", "Remove models, and what Core ML compiled of them, by names or keys");
   const auto names = std::make_shared<std::vector<std::string>>();

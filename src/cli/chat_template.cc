@@ -115,7 +115,7 @@ Result<Json> read_request(const ChatTemplateFlags& options) {
 Json answer_with_own_template(const Json& request) {
   const Json* source = json_member(request, "template");
   if (source == nullptr || !source->is_string())
-    return Json{{"error", "[request] expected a template, as no --template or --model is given"}};
+    return Json{{"error", "[request] expected a template, as no --template or MODEL is given"}};
   const auto parsed = text::ChatTemplate::parse(source->get_ref<const std::string&>());
   if (!parsed.ok()) return Json{{"error", parsed.status().message()}};
   return text::render_line(*parsed, request);
@@ -126,7 +126,7 @@ Status run_chat_template(const ChatTemplateFlags& options) {
     return answer_lines(answer_with_own_template);
   if (options.file.empty() == options.model.empty())
     return invalid_argument(
-        "expected --template FILE or --model MODEL, got {} (see anemone "
+        "expected --template FILE or MODEL, got {} (see anemone "
         "chat-template --help)",
         options.file.empty() ? "neither" : "both");
   ANEMONE_ASSIGN_OR_RETURN(const Renderer renderer, options.file.empty()
@@ -154,7 +154,7 @@ void add_chat_template_command(CLI::App& app, Context& context) {
       app.add_subcommand("chat-template", "Show the prompt that a chat template makes of messages");
   command->add_option("--template", options->file, "A Jinja file");
   command->add_option(
-      "--model", options->model,
+      "--model,MODEL", options->model,
       "Model folder, GGUF file or model that was pulled (OWNER/NAME): its template, with\n"
       "its bos and eos tokens");
   command->add_option("--messages", options->messages,
@@ -171,11 +171,11 @@ void add_chat_template_command(CLI::App& app, Context& context) {
       "\"now\": \"2025-01-15T12:34:56\"}; answers: {\"text\"} or {\"error\"}. The members of "
       "kwargs "
       "are variables\n"
-      "of the template. Without --template and --model each request names its \"template\" as "
+      "of the template. Without --template and MODEL each request names its \"template\" as "
       "text.\n"
       "\n"
       "Examples:\n"
-      "  anemone chat-template --model Qwen2.5-0.5B-Instruct --messages chat.json\n"
+      "  anemone chat-template Qwen2.5-0.5B-Instruct --messages chat.json\n"
       "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | anemone chat-template --template "
       "chat.jinja\n"
       "  anemone chat-template --template chat.jinja --stdin-jsonl < requests.jsonl");

@@ -208,13 +208,16 @@ void add_check_command(CLI::App& app, Context& context) {
       "FILE", flags->path,
       "A .mlpackage of any writer, what coremlcompiler made of it (.mlmodelc), or the\n"
       "folder that compile wrote");
-  command->add_option("--chip", flags->chip,
-                      "Judge and estimate for one chip, such as m1, m4-max or a17-pro (default:\n"
-                      "the laws of all chips, times of an M4)");
-  command->add_option(
+  const CLI::Option* chip = command->add_option(
+      "--chip", flags->chip,
+      "Judge and estimate for one chip, such as m1, m4-max or a17-pro (default:\n"
+      "the laws of all chips, times of an M4)");
+  for (const ane::Chip& each : ane::chips()) context.words[chip].words.emplace_back(each.id);
+  context.words[command->add_option(
       "--target", flags->target,
       "Oldest system that is to load it, such as ios17 or macos14: what needs a later\n"
-      "one is refused");
+      "one is refused")] = {{"ios15", "ios16", "ios17", "ios18", "ios26", "macos12", "macos13",
+                             "macos14", "macos15", "macos26"}};
   command->add_option("--html", flags->html,
                       "Write a report that a browser shows: each operation with its device");
   CLI::Option* measured_option = command->add_option(

@@ -8,8 +8,10 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "api/executors.h"
 #include "cli/settings.h"
@@ -33,6 +35,12 @@ struct Context {
   // a key, an address, a function, a number), and main refuses an empty value for it: what
   // `--api-key-file "$UNSET"` gives must not count as a flag that was not there.
   std::set<const CLI::Option*> texts;
+  // The values of options that take one of a few words, which shells complete.
+  struct KnownWords {
+    std::vector<std::string> words;
+    bool or_file = false;  // the name of a file is a value, too
+  };
+  std::map<const CLI::Option*, KnownWords> words;
 
   // Notes of the executor go to stderr.
   api::ExecutorOptions executor() const;
@@ -45,7 +53,7 @@ void add_chat_template_command(CLI::App& app, Context& context);
 void add_check_command(CLI::App& app, Context& context);
 void add_compile_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
-// `completions` and `man`.
+// `completions` and `man` (generated_text.h).
 void add_generated_text_commands(CLI::App& app, Context& context);
 void add_inspect_command(CLI::App& app, Context& context);
 void add_predict_command(CLI::App& app, Context& context);

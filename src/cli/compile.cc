@@ -223,7 +223,7 @@ void add_compile_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<CompileFlags>();
   CLI::App* command = app.add_subcommand(
       "compile", "Compile a checkpoint to Core ML packages (an artifact folder)");
-  add_compile_flags(*command, *options);
+  add_compile_flags(*command, *options, context);
   command->footer(
       "Reads checkpoints of the types gemma3, gemma4, gpt_oss, granite, hunyuan_v1_dense, lfm2,\n"
       "lfm2_moe, llama, mistral, olmo2, openai_privacy_filter (labels of tokens), phi3, qwen2,\n"

@@ -1,16 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/compile_flags.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <string_view>
+#include <utility>
 
 #include "ane/form.h"
 #include "ane/package_plan.h"
+#include "artifact/form.h"
 #include "cli/number_range.h"
+#include "compiler/recipe.h"
 
 namespace anemone::cli {
 
-void add_compile_flags(CLI::App& command, CompileFlags& options) {
+namespace {
+
+template <typename Names>
+std::vector<std::string> strings(const Names& names) {
+  return {names.begin(), names.end()};
+}
+
+// The words of the flags of add_compile_flags().
+void know_words(CLI::App& command, Context& context) {
+  const auto know = [&](const char* flag, std::vector<std::string> words, bool or_file = false) {
+    context.words[command.get_option(flag)] = {std::move(words), or_file};
+  };
+  const auto values = [](std::string_view name) {
+    const auto fields = artifact::form_fields();
+    return strings(std::ranges::find(fields, name, &artifact::FormField::name)->values);
+  };
+  know("--for", {"ane", "cpu"});
+  know("--precision", {"fp16", "fp32"});
+  know("--quant", strings(compiler::recipe_names()));
+  know("--form", strings(ane::form_names()), true);
+  know("--layout", values("layout"));
+  know("--kv-form", values("cache"));
+  know("--experts", values("experts"));
+  know("--shards", {"auto", "each"});
+  know("--plan", strings(ane::plan_names()), true);
+  know("--target", {"ios16", "ios17", "ios18", "macos13", "macos14", "macos15"});
+  know("--lut-mode", {"kmeans", "uniform"});
+}
+
+}  // namespace
+
+void add_compile_flags(CLI::App& command, CompileFlags& options, Context& context) {
   command
       .add_option("MODEL", options.model,
                   "Checkpoint folder (config.json, *.safetensors), GGUF file, or OWNER/NAME that "
@@ -140,6 +176,7 @@ void add_compile_flags(CLI::App& command, CompileFlags& options) {
   command.add_flag("--report", options.is_detailed,
                    "Show every matrix with its error, and the time of each stage");
   command.add_flag("--json", options.is_json, "Print the report as JSON");
+  know_words(command, context);
 }
 
 }  // namespace anemone::cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
+
 namespace anemone::cli {
 
 // The flags of `compile` as they are given.
@@ -42,6 +44,6 @@ struct CompileFlags {
 };
 
 // All flags of `compile`, into the options.
-void add_compile_flags(CLI::App& command, CompileFlags& options);
+void add_compile_flags(CLI::App& command, CompileFlags& options, Context& context);
 
 }  // namespace anemone::cli

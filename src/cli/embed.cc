@@ -100,11 +100,11 @@ void add_embed_command(CLI::App& app, Context& context) {
       ->required();
   context.texts.insert(command->add_option(
       "TEXT", options->texts, "The texts; without one, or with -, the lines of stdin"));
-  command
-      ->add_option("--pooling", options->pooling,
-                   "What becomes of the hidden states of all tokens: last (of the last token) or "
-                   "mean")
-      ->capture_default_str();
+  context.words[command
+                    ->add_option("--pooling", options->pooling,
+                                 "What becomes of the hidden states of all tokens: last (of the "
+                                 "last token) or mean")
+                    ->capture_default_str()] = {{"last", "mean"}};
   command
       ->add_option("--dimensions", options->dimensions,
                    "The first numbers of each vector only (default: all)")

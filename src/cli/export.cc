@@ -53,11 +53,11 @@ void add_export_command(CLI::App& app, Context& context) {
   command->add_option("MODEL", options->source, "Checkpoint folder, .safetensors or GGUF file")
       ->required();
   command->add_option("-o,--output", options->output, "File to write")->required();
-  command
-      ->add_option("--dtype", options->dtype,
-                   "Floats become f32 (exact), f16 or bf16; integers stay as they are.\n"
-                   "Quantized blocks are floats, whose f32 is exact")
-      ->capture_default_str();
+  context.words[command
+                    ->add_option("--dtype", options->dtype,
+                                 "Floats become f32 (exact), f16 or bf16; integers stay as they "
+                                 "are.\nQuantized blocks are floats, whose f32 is exact")
+                    ->capture_default_str()] = {{"f32", "f16", "bf16"}};
   command->footer(
       "Tensors keep their names. The file appears when it is complete.\n"
       "\n"

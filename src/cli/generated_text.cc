@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `anemone completions` and `anemone man`: what shells and man(1) show of the command line, made
-// from the command line itself, so that it cannot differ.
+#include "cli/generated_text.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -18,15 +18,6 @@
 #include "cli/output.h"
 
 namespace anemone::cli {
-namespace {
-
-struct Flag {
-  std::string name;         // "--max-new"
-  std::string short_name;   // "-n"; empty: none
-  std::string description;  // in one line
-  std::string value;        // "N", "VALUE"; empty: it takes none
-  bool has_value() const { return !value.empty(); }
-};
 
 std::string one_line(std::string_view text) {
   return wrapped(text, 0, 0, std::string::npos / 2);
@@ -38,164 +29,15 @@ std::vector<Flag> flags_of(const CLI::App& app) {
     if (!option->nonpositional() || option->get_group().empty()) continue;
     if (option->get_lnames().empty()) continue;
     const OptionText text = option_text(*option);
-    Flag flag{"--" + option->get_lnames().front(), "", one_line(text.description), text.value};
+    Flag flag{"--" + option->get_lnames().front(), "", one_line(text.description), text.value,
+              option};
     if (!option->get_snames().empty()) flag.short_name = "-" + option->get_snames().front();
     out.push_back(std::move(flag));
   }
   return out;
 }
 
-std::string names_of(const CLI::App& app) {
-  std::string out;
-  for (const CLI::App* command : commands_of(app)) out += " " + command->get_name();
-  return out.empty() ? out : out.substr(1);
-}
-
-// The flags of a command, of the commands in it, each once, and those that all commands have.
-std::vector<Flag> flags_within(const CLI::App& app, const CLI::App& top) {
-  std::vector<const CLI::App*> from = {&app};
-  if (&app != &top) {
-    for (const CLI::App* inner : commands_of(app)) from.push_back(inner);
-    from.push_back(&top);
-  }
-  std::vector<Flag> out;
-  for (const CLI::App* each : from)
-    for (Flag& flag : flags_of(*each))
-      if (std::ranges::find(out, flag.name, &Flag::name) == out.end())
-        out.push_back(std::move(flag));
-  return out;
-}
-
-// Words of a command: the commands in it, and flags.
-std::string words_of(const CLI::App& app, const CLI::App& top) {
-  std::string out = names_of(app);
-  for (const Flag& flag : flags_within(app, top)) out += " " + flag.name;
-  return out;
-}
-
-// The flags that take the next word of the line, as patterns of a shell's case.
-std::string flags_with_values(const CLI::App& app) {
-  std::string out;
-  for (const Flag& flag : flags_of(app)) {
-    if (!flag.has_value()) continue;
-    out += (out.empty() ? "" : "|") + flag.name;
-    if (!flag.short_name.empty()) out += "|" + flag.short_name;
-  }
-  return out;
-}
-
-// In single quotes, for all three shells.
-std::string in_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'')
-      out += "'\\''";
-    else
-      out += c;
-  }
-  return out + "'";
-}
-
-std::string bash_completions(const CLI::App& top) {
-  std::string out =
-      "# bash completion of anemone, made by `anemone completions bash`.\n"
-      "_anemone() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} command= words i\n"
-      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-      "    case ${COMP_WORDS[i]} in\n"
-      "      " +
-      flags_with_values(top) +
-      ") ((++i)) ;;\n"
-      "      -*) ;;\n"
-      "      *) command=${COMP_WORDS[i]}; break ;;\n"
-      "    esac\n"
-      "  done\n"
-      "  case $command in\n";
-  for (const CLI::App* command : commands_of(top))
-    out += fmt::format(
-        "    {}) words={} ;;\n", command->get_name(),
-        in_quotes(command->get_name() == "help" ? names_of(top) : words_of(*command, top)));
-  out += fmt::format("    *) words={} ;;\n", in_quotes(words_of(top, top)));
-  return out +
-         "  esac\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-         "  [[ -z $command || $word == -* ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n"
-         "}\n"
-         "complete -o filenames -F _anemone anemone\n";
-}
-
-// A specification of zsh's _arguments: a colon or bracket would end a description.
-std::string zsh_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == ':' || c == '[' || c == ']' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string zsh_arguments(const CLI::App& command, const CLI::App& top) {
-  std::string out;
-  for (const Flag& flag : flags_within(command, top))
-    out += fmt::format(" \\\n        {}",
-                       in_quotes(fmt::format("{}[{}]{}", flag.name, zsh_text(flag.description),
-                                             flag.has_value() ? ":value:_files" : "")));
-  return out;
-}
-
-std::string zsh_completions(const CLI::App& top) {
-  std::string out =
-      "#compdef anemone\n"
-      "# zsh completion of anemone, made by `anemone completions zsh`.\n"
-      "_anemone() {\n"
-      "  local -a commands\n"
-      "  local context state line\n"
-      "  commands=(\n";
-  for (const CLI::App* command : commands_of(top))
-    out += fmt::format("    {}\n", in_quotes(command->get_name() + ":" +
-                                             zsh_text(one_line(command->get_description()))));
-  out +=
-      "  )\n"
-      "  _arguments -C '1: :->command' '*:: :->rest'\n"
-      "  if [[ $state == command ]]; then\n"
-      "    _describe command commands\n"
-      "    return\n"
-      "  fi\n"
-      "  case $line[1] in\n";
-  for (const CLI::App* command : commands_of(top)) {
-    const std::string inner = names_of(*command);
-    out += fmt::format("    {})\n      _arguments{} \\\n        {} ;;\n", command->get_name(),
-                       zsh_arguments(*command, top),
-                       in_quotes(inner.empty() ? "*:file:_files" : "*:command:(" + inner + ")"));
-  }
-  return out + "  esac\n}\n_anemone \"$@\"\n";
-}
-
-std::string fish_completions(const CLI::App& top) {
-  std::string out = "# fish completion of anemone, made by `anemone completions fish`.\n";
-  const auto add_flags = [&out](const CLI::App& app, const std::string& condition) {
-    for (const Flag& flag : flags_of(app)) {
-      out += "complete -c anemone";
-      if (!condition.empty()) out += " -n " + in_quotes(condition);
-      if (!flag.short_name.empty()) out += " -s " + flag.short_name.substr(1);
-      out += fmt::format(" -l {}{} -d {}\n", flag.name.substr(2), flag.has_value() ? " -r" : "",
-                         in_quotes(flag.description));
-    }
-  };
-  add_flags(top, "");
-  for (const CLI::App* command : commands_of(top)) {
-    out += fmt::format("complete -c anemone -n __fish_use_subcommand -f -a {} -d {}\n",
-                       command->get_name(), in_quotes(one_line(command->get_description())));
-    const std::string condition = "__fish_seen_subcommand_from " + command->get_name();
-    add_flags(*command, condition);
-    for (const CLI::App* inner : commands_of(*command))
-      out += fmt::format("complete -c anemone -n {} -f -a {} -d {}\n", in_quotes(condition),
-                         inner->get_name(), in_quotes(one_line(inner->get_description())));
-    for (const CLI::App* inner : commands_of(*command))
-      add_flags(*inner, condition + "; and __fish_seen_subcommand_from " + inner->get_name());
-  }
-  return out;
-}
+namespace {
 
 // Text for roff: a backslash begins an escape, and so does a dot or a quote at a line's begin.
 std::string roff(std::string_view text) {
@@ -334,10 +176,8 @@ void add_generated_text_commands(CLI::App& app, Context& context) {
       "  source <(anemone completions bash)\n"
       "  anemone completions fish >~/.config/fish/completions/anemone.fish");
   completions->callback([&app, &context, shell] {
-    context.action = [&app, shell] {
-      return print_out(*shell == "bash"  ? bash_completions(app)
-                       : *shell == "zsh" ? zsh_completions(app)
-                                         : fish_completions(app));
+    context.action = [&app, &context, shell] {
+      return print_out(completions_of(app, context, *shell));
     };
   });
   auto folder = std::make_shared<std::string>();

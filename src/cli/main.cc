@@ -9,6 +9,7 @@
 #include <string_view>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -69,25 +70,30 @@ void describe(CLI::App& app, Context& context) {
   app.add_option("-t,--threads", context.threads,
                  "Threads to use (default: all that this process may use)")
       ->check(whole_numbers(1, 1024));
-  app.add_option("--isa", context.isa,
-                 "CPU kernels to use: plain, neon, avx2, avx512, amx, or reference for the "
-                 "plain\nkernels without fusion (default: the best of this processor)");
+  context.words[app.add_option(
+      "--isa", context.isa,
+      "CPU kernels to use: plain, neon, avx2, avx512, amx, or reference for the "
+      "plain\nkernels without fusion (default: the best of this processor)")] = {
+      {"plain", "neon", "avx2", "avx512", "avx512vnni", "amx", "reference"}};
   app.add_flag_callback(
       "--no-mmap", [&] { context.maps_weights = false; },
       "Read the weights into memory, in huge pages where the system has them, instead "
       "of\nusing them in the files: faster answers, a slower start, memory of its own");
-  app.add_option("--executor", context.executor_kind,
-                 "What runs packages: cpu (the default), or coreml on a Mac, with the Neural "
-                 "Engine");
-  app.add_option_function<std::string>(
-         "--color",
-         [](const std::string& when) {
-           set_color_mode(when == "always"  ? ColorMode::kAlways
-                          : when == "never" ? ColorMode::kNever
-                                            : ColorMode::kAuto);
-         },
-         "auto (colors on a terminal, unless NO_COLOR is set), always or never")
-      ->transform(one_of({"auto", "always", "never"}));
+  context.words[app.add_option(
+      "--executor", context.executor_kind,
+      "What runs packages: cpu (the default), or coreml on a Mac, with the Neural "
+      "Engine")] = {{"cpu", "coreml"}};
+  const std::vector<std::string> color_modes = {"auto", "always", "never"};
+  CLI::Option* color = app.add_option_function<std::string>(
+      "--color",
+      [](const std::string& when) {
+        set_color_mode(when == "always"  ? ColorMode::kAlways
+                       : when == "never" ? ColorMode::kNever
+                                         : ColorMode::kAuto);
+      },
+      "auto (colors on a terminal, unless NO_COLOR is set), always or never");
+  color->transform(one_of(color_modes));
+  context.words[color] = {color_modes};
   app.add_flag_callback(
       "-y,--yes", [] { set_downloads_without_question(true); },
       "Download a model of the hub that is not here without a question");

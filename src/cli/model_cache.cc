@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <limits>
+#include <ratio>
 #include <span>
 #include <sys/stat.h>
 #include <system_error>
@@ -151,10 +152,11 @@ class Entry {
 
   // Days since the last use; nullopt when the entry was never complete.
   std::optional<double> unused_days() const {
-    struct stat info {};
-    if (::stat(checked_path().c_str(), &info) != 0) return std::nullopt;
-    constexpr double kSecondsOfDay = 86'400;
-    return std::difftime(std::time(nullptr), info.st_mtime) / kSecondsOfDay;
+    std::error_code error;
+    const fs::file_time_type used = fs::last_write_time(checked_path(), error);
+    if (error) return std::nullopt;
+    using Days = std::chrono::duration<double, std::ratio<86'400>>;
+    return Days(fs::file_time_type::clock::now() - used).count();
   }
 
   Status remove() const {
@@ -327,73 +329,71 @@ Result<std::vector<CacheEntry>> ModelCache::list() const {
     }
     out.push_back(std::move(entry));
   }
+  std::ranges::stable_sort(out, {}, [](const CacheEntry& entry) {
+    return entry.unused_days.value_or(std::numeric_limits<double>::infinity());
+  });
   return out;
 }
 
-Result<std::uint64_t> ModelCache::remove_entry(const std::string& key) const {
-  const std::string folder = models_ + "/" + key;
+Status ModelCache::remove_entry(CacheEntry entry, std::vector<CacheEntry>& removed) const {
+  const std::string folder = models_ + "/" + entry.key;
   const auto lock = FolderLock::take(folder);
-  if (!lock.ok() && lock.status().code() == Code::kNotFound) return std::uint64_t{0};
-  if (!lock.ok()) return lock.status();
-  const std::uint64_t bytes = folder_bytes(folder);
+  if (!lock.ok()) return lock.status().code() == Code::kNotFound ? Status() : lock.status();
+  entry.bytes = folder_bytes(folder);
   ANEMONE_RETURN_IF_ERROR(Entry(folder).remove());
-  return bytes;
+  removed.push_back(std::move(entry));
+  return {};
 }
 
-Result<std::uint64_t> ModelCache::remove(const std::vector<std::string>& names) const {
+Result<std::vector<CacheEntry>> ModelCache::remove(const std::vector<std::string>& names) const {
   ANEMONE_ASSIGN_OR_RETURN(const auto entries, list());
-  std::vector<std::string> keys;
+  std::vector<CacheEntry> unwanted;
   for (const std::string& name : names) {
-    const std::size_t before = keys.size();
+    bool is_known = false;
     for (const CacheEntry& entry : entries) {
       if (entry.name != name && entry.key != name) continue;
       if (entry.is_busy)
         return Status(Code::kBusy, fmt::format("[{}] another process is compiling it", name));
-      keys.push_back(entry.key);
+      is_known = true;
+      unwanted.push_back(entry);
     }
-    if (keys.size() == before)
+    if (!is_known)
       return not_found(
           "[{}] expected the name or the key of a model in the cache (anemone cache "
           "list shows them)",
           name);
   }
-  std::uint64_t freed = 0;
-  for (const std::string& key : keys) {
-    ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, remove_entry(key));
-    freed += bytes;
-  }
-  return freed;
+  std::vector<CacheEntry> removed;
+  for (CacheEntry& entry : unwanted)
+    ANEMONE_RETURN_IF_ERROR(remove_entry(std::move(entry), removed));
+  return removed;
 }
 
-Result<std::uint64_t> ModelCache::prune(const PruneRequest& request) const {
+Result<std::vector<CacheEntry>> ModelCache::prune(const PruneRequest& request) const {
   ANEMONE_ASSIGN_OR_RETURN(auto entries, list());
-  // The last used first; what is incomplete or of another version comes last, and goes in any case.
+  // What is incomplete or of another version goes in any case, so it takes no room from the others.
   const std::string here = fmt::format("anemone {}", version());
   const auto is_useless = [&](const CacheEntry& entry) {
     return !entry.unused_days || entry.producer != here;
   };
-  std::ranges::stable_sort(entries, [&](const CacheEntry& a, const CacheEntry& b) {
-    if (is_useless(a) != is_useless(b)) return is_useless(b);
-    return a.unused_days.value_or(0) < b.unused_days.value_or(0);
-  });
+  std::ranges::stable_sort(entries, {}, is_useless);
   std::uint64_t kept = 0;
-  std::uint64_t freed = 0;
+  std::vector<CacheEntry> removed;
   for (const CacheEntry& entry : entries) {
     const bool is_too_much = request.max_bytes && kept + entry.bytes > *request.max_bytes;
     if (entry.is_busy || (!is_useless(entry) && !is_too_much)) {
       kept += entry.bytes;
       continue;
     }
-    const auto bytes = remove_entry(entry.key);
+    const Status status = remove_entry(entry, removed);
     // Somebody opened it meanwhile.
-    if (!bytes.ok() && bytes.status().code() == Code::kBusy) {
+    if (status.code() == Code::kBusy) {
       kept += entry.bytes;
       continue;
     }
-    if (!bytes.ok()) return bytes.status();
-    freed += *bytes;
+    ANEMONE_RETURN_IF_ERROR(status);
   }
-  return freed;
+  return removed;
 }
 
 Result<std::uint64_t> ModelCache::clear() const {

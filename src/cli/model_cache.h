@@ -76,14 +76,15 @@ class ModelCache {
   // process compiles the same one, and says so on stderr; kCancelled after Ctrl-C.
   Result<FoundArtifact> artifact_of(const std::string& model, const CacheRequest& request) const;
 
+  // The most recently used first, those that are not complete last.
   Result<std::vector<CacheEntry>> list() const;
   // Removes the entries whose name or key is one of `names`. kNotFound, before anything is removed,
-  // for a name that no entry has; kBusy for an entry that is in use. Gives the bytes that are free
-  // now.
-  Result<std::uint64_t> remove(const std::vector<std::string>& names) const;
+  // for a name that no entry has; kBusy for an entry that is in use. Gives the removed entries.
+  Result<std::vector<CacheEntry>> remove(const std::vector<std::string>& names) const;
   // Removes entries that are not complete or that another version of anemone made, then those that
-  // were not used for the longest time, until what stays is small enough.
-  Result<std::uint64_t> prune(const PruneRequest& request) const;
+  // were not used for the longest time, until what stays is small enough. Gives the removed
+  // entries.
+  Result<std::vector<CacheEntry>> prune(const PruneRequest& request) const;
   // Removes all entries that no process is making or opening, and what is remembered of files.
   // Gives the bytes that are free now.
   Result<std::uint64_t> clear() const;
@@ -93,7 +94,8 @@ class ModelCache {
       : models_(root + "/models"), files_(root + "/files") {}
   Result<checkpoint::Content> content_of(const std::string& model,
                                          const CacheRequest& request) const;
-  Result<std::uint64_t> remove_entry(const std::string& key) const;
+  // Removes an entry and appends it to `removed`, unless another process removed it meanwhile.
+  Status remove_entry(CacheEntry entry, std::vector<CacheEntry>& removed) const;
   std::string models_;
   std::string files_;
 };

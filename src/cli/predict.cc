@@ -92,8 +92,10 @@ void add_predict_command(CLI::App& app, Context& context) {
           "for an image, zeros, ones or random[:SEED], each with [:SHAPE] as in ones:1x8, or "
           "numbers with commas between")
       ->allow_extra_args(false);
-  command->add_option("--fill", options->request.fill,
-                      "zeros, ones or random[:SEED] for each input that is not given otherwise");
+  context.words[command->add_option(
+      "--fill", options->request.fill,
+      "zeros, ones or random[:SEED] for each input that is not given otherwise")] = {
+      {"zeros", "ones", "random"}};
   command->add_option("--inputs", options->request.inputs,
                       "safetensors file with tensors for inputs, each in the dtype that the "
                       "package declares");

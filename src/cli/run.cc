@@ -116,8 +116,14 @@ Status run_ids(const RunOptions& options, const Context& context, RunMeter& mete
 // The tokens of a text: of the prompt of a chat, or of the text itself.
 Result<std::vector<std::int32_t>> tokens_of(const RunOptions& options, const engine::Model& model,
                                             const std::string& text, bool is_chat) {
-  if (!is_chat) return model.tokenizer()->encode(text, {.add_special = true});
-  return engine::chat_prompt(model, chat_messages(options, text));
+  if (is_chat) return engine::chat_prompt(model, chat_messages(options, text));
+  ANEMONE_ASSIGN_OR_RETURN(auto ids, model.tokenizer()->encode(text, {.add_special = true}));
+  if (ids.empty())
+    return invalid_argument(
+        "[PROMPT] expected a text, got an empty one: the tokenizer of {} puts no token before a "
+        "text",
+        options.model);
+  return ids;
 }
 
 Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model,
@@ -153,6 +159,7 @@ Status check_flags(const RunOptions& options) {
 
 Status run(RunOptions options, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(read_text_files(options));
+  ANEMONE_RETURN_IF_ERROR(read_format(options));
   ANEMONE_RETURN_IF_ERROR(check_flags(options));
   const std::array files = {options.logits_out, options.trace};
   if (files != decltype(files)()) {

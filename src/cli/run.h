@@ -17,6 +17,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/draft_flags.h"
+#include "cli/word_wrap.h"
 #include "engine/generation/text_request.h"
 #include "engine/model/model.h"
 
@@ -30,7 +31,7 @@ struct RunOptions {
   std::string chat_template_file;  // instead of the model's own
   bool is_raw = false;             // the prompt is text to go on with, not a turn of a chat
   std::optional<std::string> prompt_ids;
-  engine::TextRequest text;             // all but its logit_bias and format
+  engine::TextRequest text;             // all but its logit_bias; its format: read_format()
   std::vector<std::string> logit_bias;  // ID=BIAS
   // What the answer has to be: at most one of them. A text, or @FILE.
   std::string json_schema;
@@ -60,11 +61,12 @@ inline constexpr std::int64_t kDefaultContinuation = 256;
 // All flags of `run`, into the options.
 void add_run_flags(CLI::App& command, RunOptions& options, Context& context);
 
-// The prompt: the text of PROMPT, or of stdin if that is "-", or of --file.
+// The prompt: the text of PROMPT, or of stdin if that is "-", or of --file. kParseError where stdin
+// has no text.
 Result<std::string> prompt_text(const RunOptions& options);
 
 // Reads the files that --system and --file name, and puts their texts into the options. kIo for a
-// file that cannot be read.
+// file that cannot be read, kParseError for a prompt without a text.
 Status read_text_files(RunOptions& options);
 
 // Says on stderr that the model has no chat template, so that the prompt is continued.
@@ -73,9 +75,10 @@ void note_no_template(const std::string& model);
 // The conversation of one prompt: the system message, if there is one, and the text.
 Json chat_messages(const RunOptions& options, const std::string& text);
 
-// The form that the flags ask of the answer; nullopt for any text. Gives an error if a file that a
-// flag names cannot be read.
-Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& options);
+// Puts the form that the flags ask of the answer into options.text.format. kInvalidArgument naming
+// the flag for a text of the command line that is wrong; kParseError naming the file, too, for the
+// text of one; kIo for a file that cannot be read.
+Status read_format(RunOptions& options);
 
 // What a command line asks for, over the defaults of the model. Sampling that was asked for without
 // a seed gets one of its own. `default_tokens` is the length where none was asked for.
@@ -91,7 +94,8 @@ Json result_json(const engine::GenerateResult& result, const engine::GenerateOpt
 void print_stats(const engine::GenerateResult& result, std::string_view more = {});
 
 // Streams an answer to stdout as it comes, after a progress bar for a long prompt. On a terminal it
-// leaves out control characters of the text. Single-thread; must outlive the generation.
+// leaves out control characters of the text, and breaks lines between words where the terminal says
+// how wide it is. Single-thread; must outlive the generation.
 class AnswerPrinter {
  public:
   // Hooks itself into the options. Off: prints nothing.
@@ -104,10 +108,12 @@ class AnswerPrinter {
 
  private:
   void print(std::string_view text);
+  void write(const std::string& text);
 
   bool is_on_;
   bool is_terminal_;
   bool at_line_start_ = true;
+  WordWrap wrap_;
   Status status_;
   ProgressReport bar_{"reading", Progress::Unit::kItems};
 };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -115,7 +116,7 @@ class Server {
 
 Status add_format(Json& request, const RunOptions& options) {
   using Kind = engine::ResponseFormat::Kind;
-  ANEMONE_ASSIGN_OR_RETURN(const auto format, response_format(options));
+  const std::optional<engine::ResponseFormat>& format = options.text.format;
   if (!format) return {};
   Json& out = request["structured_outputs"] = Json::object();
   switch (format->kind) {

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "cli/jsonl_loop.h"
 #include "cli/output.h"
 #include "cli/run.h"
+#include "engine/constraint/answer_grammar.h"
 #include "engine/constraint/stage_counts.h"
 
 namespace anemone::cli {
@@ -42,9 +44,33 @@ Result<std::pair<std::int32_t, float>> parse_bias(const std::string& text) {
   return invalid_argument("[--logit-bias] expected ID=BIAS, as in 42=-5.5, got \"{}\"", text);
 }
 
+// What is wrong with the form of an answer, with the flag as the subject in place of the notation.
+// The module of grammars cannot know whether its text stood on the command line or in a file.
+Status format_error(const Status& status, const std::string& flag, bool is_file) {
+  const bool is_wrong_text =
+      status.code() == Code::kParseError || status.code() == Code::kInvalidArgument;
+  const Code code = !is_wrong_text ? status.code()
+                    : is_file      ? Code::kParseError
+                                   : Code::kInvalidArgument;
+  std::string message(status.message());
+  const std::size_t end = message.find(']');
+  // The subject of a schema is the flag already, with the place in the schema.
+  if (message.starts_with('[') && !message.starts_with("[" + flag) && end != message.npos)
+    message.replace(1, end - 1, flag);
+  return status.ok() ? status : Status(code, message);
+}
+
 Result<std::string> text_or_file(const std::string& value) {
   if (!value.starts_with('@')) return value;
   return read_file(value.substr(1));
+}
+
+// A prompt from elsewhere than the command line. An empty one is more likely the trace of a program
+// that failed than what somebody wanted to ask.
+Result<std::string> without_last_newline(std::string text, std::string_view source) {
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.empty()) return parse_error("[{}] expected a prompt, got an empty text", source);
+  return text;
 }
 
 }  // namespace
@@ -57,30 +83,41 @@ Json chat_messages(const RunOptions& options, const std::string& text) {
   return messages;
 }
 
-Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& options) {
+Status read_format(RunOptions& options) {
   using Kind = engine::ResponseFormat::Kind;
-  std::optional<engine::ResponseFormat> out;
-  for (const auto& [kind, value] :
-       {std::pair(Kind::kJsonSchema, &options.json_schema), std::pair(Kind::kRegex, &options.regex),
-        std::pair(Kind::kGrammar, &options.grammar), std::pair(Kind::kStages, &options.stages)}) {
+  engine::ResponseFormat format;
+  std::string flag;  // with the name of its file
+  bool is_file = false;
+  for (const auto& [kind, name, value] :
+       {std::tuple(Kind::kJsonSchema, "--json-schema", &options.json_schema),
+        {Kind::kRegex, "--regex", &options.regex},
+        {Kind::kGrammar, "--grammar", &options.grammar},
+        {Kind::kStages, "--stages", &options.stages}}) {
     if (value->empty()) continue;
-    out.emplace().kind = kind;
-    if (kind == Kind::kJsonSchema) out->subject = "--json-schema";
-    if (kind == Kind::kStages) out->subject = "--stages";
-    ANEMONE_ASSIGN_OR_RETURN(out->source, text_or_file(*value));
+    format.kind = kind;
+    is_file = value->starts_with('@');
+    flag = is_file ? fmt::format("{} {}", name, *value) : name;
+    ANEMONE_ASSIGN_OR_RETURN(format.source, text_or_file(*value));
   }
   if (!options.choices.empty()) {
-    out.emplace().kind = Kind::kChoice;
-    out->choices = options.choices;
+    flag = "--choice";
+    format.kind = Kind::kChoice;
+    format.choices = options.choices;
   }
-  return out;
+  if (flag.empty()) return {};
+  if (format.kind == Kind::kJsonSchema || format.kind == Kind::kStages) format.subject = flag;
+  // The members of a manifest are looked at with the model, whose tokens they name.
+  const Status status = format.kind == Kind::kStages ? parse_json(format.source, flag).status()
+                                                     : engine::grammar_of(format).status();
+  ANEMONE_RETURN_IF_ERROR(format_error(status, flag, is_file));
+  options.text.format = std::move(format);
+  return {};
 }
 
 Result<std::string> prompt_text(const RunOptions& options) {
   if (*options.prompt != "-" || options.has_read_prompt) return *options.prompt;
   ANEMONE_ASSIGN_OR_RETURN(std::string text, read_stdin());
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
+  return without_last_newline(std::move(text), "stdin");
 }
 
 Status read_text_files(RunOptions& options) {
@@ -90,8 +127,8 @@ Status read_text_files(RunOptions& options) {
   }
   if (options.prompt_file.empty()) return {};
   ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(options.prompt_file));
-  if (text.ends_with('\n')) text.pop_back();
-  options.prompt = std::move(text);
+  ANEMONE_ASSIGN_OR_RETURN(options.prompt,
+                           without_last_newline(std::move(text), options.prompt_file));
   options.has_read_prompt = true;
   return {};
 }
@@ -111,7 +148,6 @@ Result<engine::GenerateOptions> generate_options(const RunOptions& options,
     ANEMONE_ASSIGN_OR_RETURN(const auto bias, parse_bias(text));
     request.sampling.logit_bias.push_back(bias);
   }
-  ANEMONE_ASSIGN_OR_RETURN(request.format, response_format(options));
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions out,
                            engine::resolve_request(std::move(request), {}, model, default_tokens));
   out.cancel = &interrupt_flag();
@@ -164,7 +200,9 @@ void print_stats(const engine::GenerateResult& result, std::string_view more) {
 }
 
 AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)
-    : is_on_(is_on), is_terminal_(::isatty(STDOUT_FILENO) != 0) {
+    : is_on_(is_on),
+      is_terminal_(::isatty(STDOUT_FILENO) != 0),
+      wrap_([] { return stated_columns(STDOUT_FILENO); }) {
   options.on_prefill_progress = [this](std::int64_t done, std::int64_t total) {
     bar_(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
     if (done == total) bar_.clear();
@@ -178,16 +216,22 @@ AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)
 }
 
 void AnswerPrinter::print(std::string_view text) {
-  if (text.empty() || !status_.ok()) return;
+  if (text.empty()) return;
   at_line_start_ = text.back() == '\n';
-  status_ = print_out(is_terminal_ ? without_controls(text) : std::string(text));
+  write(is_terminal_ ? wrap_.add(without_controls(text)) : std::string(text));
+}
+
+void AnswerPrinter::write(const std::string& text) {
+  if (text.empty() || !status_.ok()) return;
+  status_ = print_out(text);
   // Nobody reads any more: the rest need not be computed.
   if (!status_.ok()) interrupt_flag() = true;
 }
 
 Status AnswerPrinter::finish() {
   bar_.clear();
-  if (is_on_ && !at_line_start_) print("\n");
+  if (is_on_ && is_terminal_) write(wrap_.finish());
+  if (is_on_ && !at_line_start_) write("\n");
   return status_;
 }
 

@@ -154,14 +154,17 @@ void add_selftest_command(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "selftest", "Check that this machine computes what the reference interpreter does");
   command->add_option("--json", flags->json, "Write the results to this file, for a report");
-  command->add_option("--form", flags->forms, "These forms alone, as in portable,slice-states")
-      ->transform(one_of(words_of(ane::form_names())))
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--quant", flags->quants, "These weights alone, of none, lut6 and int8")
-      ->transform(one_of(words_of(selftest::quant_names())))
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  const auto add_list = [&](const char* flag, std::vector<std::string>& values, const char* what,
+                            const std::vector<std::string>& words) {
+    context.words[command->add_option(flag, values, what)
+                      ->transform(one_of(words))
+                      ->delimiter(',')
+                      ->allow_extra_args(false)] = {words};
+  };
+  add_list("--form", flags->forms, "These forms alone, as in portable,slice-states",
+           words_of(ane::form_names()));
+  add_list("--quant", flags->quants, "These weights alone, of none, lut6 and int8",
+           words_of(selftest::quant_names()));
   command->add_option("--seed", flags->seed, "Of the random weights, inputs and tokens")
       ->check(seeds())
       ->capture_default_str();

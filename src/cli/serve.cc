@@ -228,7 +228,7 @@ void add_serve_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command =
       app.add_subcommand("serve", "Serve models with the OpenAI API, or JSON lines");
-  add_serve_flags(*command, *options);
+  add_serve_flags(*command, *options, context);
   command->footer(
       "GET /v1/models, POST /v1/chat/completions, /v1/completions, /v1/embeddings and more: GET "
       "/openapi.json lists all. The first SIGINT, SIGTERM or SIGHUP lets running requests end (the "

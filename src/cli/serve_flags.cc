@@ -7,7 +7,7 @@
 
 namespace anemone::cli {
 
-void add_serve_flags(CLI::App& command, ServeOptions& options) {
+void add_serve_flags(CLI::App& command, ServeOptions& options, Context& context) {
   serve::OpenAiServerOptions& server = options.server;
   command.add_option("MODEL", options.models, "Artifact or checkpoint folders, or GGUF files")
       ->required();
@@ -75,11 +75,12 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
           .add_option("--pooling", options.pooling,
                       "Embeddings of requests that do not say: last (token) or mean")
           ->capture_default_str();
-  command
-      .add_option("--log-format", options.log_format,
-                  "The lines on stderr, one per request of HTTP and per load of a model: text,\n"
-                  "json or none")
-      ->capture_default_str();
+  context.words[pooling] = {{"last", "mean"}};
+  context.words[command
+                    .add_option("--log-format", options.log_format,
+                                "The lines on stderr, one per request of HTTP and per load of a "
+                                "model: text,\njson or none")
+                    ->capture_default_str()] = {{"text", "json", "none"}};
   CLI::Option* ready = command.add_option("--ready-file", options.ready_file,
                                           "File to write the address to once the server listens");
   command

@@ -48,6 +48,6 @@ struct ServeOptions {
 };
 
 // The options outlive the command.
-void add_serve_flags(CLI::App& command, ServeOptions& options);
+void add_serve_flags(CLI::App& command, ServeOptions& options, Context& context);
 
 }  // namespace anemone::cli

@@ -357,7 +357,13 @@ class Compilation {
   }
 
   Status write_text_files() {
+    constexpr std::string_view kTokenizer = "tokenizer.json";
     ANEMONE_ASSIGN_OR_RETURN(const auto texts, checkpoint_.text_files());
+    if (std::ranges::find(texts, kTokenizer, &checkpoint::TextFile::name) == texts.end())
+      report_.notes.push_back(fmt::format(
+          "the checkpoint has no {0}: the model takes token ids alone (run --prompt-ids) until a "
+          "{0} lies in its folder",
+          kTokenizer));
     for (const checkpoint::TextFile& text : texts) {
       ANEMONE_RETURN_IF_ERROR(journal_->begin(text.name));
       ANEMONE_RETURN_IF_ERROR(write_file(folder_ + "/" + text.name, text.content));

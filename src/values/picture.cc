@@ -45,8 +45,9 @@ Result<Picture> parse_png(std::string_view bytes, std::string_view subject,
                    static_cast<const char*>(image.message));
   };
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) return damaged();
-  if ((image.format & PNG_FORMAT_FLAG_LINEAR) != 0)
-    return unsupported("[{}] expected 8 bits a sample, got 16: convert it first", subject);
+  // Samples of 16 bits are scaled to 8. Without this flag, those of a file that does not tell its
+  // gamma would count as linear, and would become lighter.
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Picture out;
   out.height = image.height;
   out.width = image.width;

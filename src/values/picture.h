@@ -31,8 +31,9 @@ Result<Picture> parse_picture(std::string_view bytes, std::string_view subject,
 
 // A PNG file, by libpng. `subject` starts each error:
 //   kCorrupt       no PNG file, or a damaged one
-//   kUnsupported   more than 8 bits a sample, a transparent pixel that is refused, more than 2^26
-//                  pixels, or a build without libpng
+//   kUnsupported   a transparent pixel that is refused, more than 2^26 pixels, or a build without
+//                  libpng
+// Samples of 16 bits are scaled to 8, and rounded.
 // Memory is bounded by the number of pixels.
 Result<Picture> parse_png(std::string_view bytes, std::string_view subject,
                           Transparency transparency = Transparency::kRefused);

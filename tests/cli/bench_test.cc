@@ -202,6 +202,32 @@ TEST_F(Bench, ExplainsExpertsInPackagesOfTheirOwn) {
               static_cast<double>(rows * experts) / 2);
 }
 
+TEST_F(Bench, TakesInputsOfAPackageAsPredictDoes) {
+  const std::string package = "'" + model() + "/head_0.mlpackage' --function decode --reps 1 ";
+  const auto interface =
+      parse_json(run_anemone("inspect --json '" + model() + "/head_0.mlpackage'").out, "inspect");
+  ASSERT_TRUE(interface.ok());
+  const std::string input = (*interface)["functions"][0]["inputs"][0]["name"];
+  const Outcome random = run_anemone("bench " + package);
+  EXPECT_EQ(random.code, 0) << random.err;
+  EXPECT_NE(random.out.find("function decode, random inputs\n"), std::string::npos) << random.out;
+  const Outcome given = run_anemone("bench " + package + "--input " + input + "=zeros");
+  EXPECT_EQ(given.code, 0) << given.err;
+  EXPECT_NE(given.out.find("random inputs but for those of --input\n"), std::string::npos)
+      << given.out;
+  for (const auto& [flags, part] :
+       {std::pair("--input nothing=zeros", "[--input] expected one of the inputs "),
+        {"--input zeros", "[--input] expected NAME=VALUE, got zeros"},
+        {"--input a=ones --input a=zeros", "[--input] expected one value of a, got another"}}) {
+    const Outcome wrong = run_anemone("bench " + package + flags);
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_NE(wrong.err.find(part), std::string::npos) << wrong.err;
+  }
+  const Outcome of_model = bench("--input x=zeros");
+  EXPECT_EQ(of_model.code, 2);
+  EXPECT_NE(of_model.err.find("[--input] expected a package"), std::string::npos) << of_model.err;
+}
+
 TEST_F(Bench, PackagesAreExplainedByInspectAndPredict) {
   const std::string package = "'" + model() + "/head_0.mlpackage'";
   const Outcome plan = run_anemone("inspect --explain " + package);

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "tests/cli/interrupted.h"
 #include "tests/cli/process.h"
 
@@ -355,7 +356,10 @@ TEST_F(CacheOfModels, IsRemovedByNameAndPrunedByAge) {
                           fs::file_time_type::clock::now() - std::chrono::hours(50));
   EXPECT_NE(run_anemone("cache list").out.find("used 2 days ago"), std::string::npos)
       << run_anemone("cache list").out;
-  EXPECT_EQ(run_anemone("cache prune --max-size 4mb").code, 0);
+  const Outcome pruned = run_anemone("cache prune --max-size 4mb");
+  EXPECT_EQ(pruned.code, 0);
+  EXPECT_TRUE(pruned.out.starts_with("removed model ")) << pruned.out;
+  EXPECT_EQ(std::ranges::count(pruned.out, '\n'), 2) << pruned.out;
   ASSERT_EQ(entries().size(), 1U);
   const std::string list = run_anemone("cache list").out;
   EXPECT_TRUE(list.starts_with("other ")) << list;
@@ -363,8 +367,34 @@ TEST_F(CacheOfModels, IsRemovedByNameAndPrunedByAge) {
   fs::create_directories(cache() + "/models/0123456789abcdef0123456789abcdef/artifact.partial");
   EXPECT_EQ(run_anemone("cache prune").code, 0);
   EXPECT_EQ(entries().size(), 1U);
-  EXPECT_EQ(run_anemone("cache rm other").code, 0);
+  const std::string key = fs::path(entries().front()).filename().string();
+  const Outcome outcome = run_anemone("cache rm other --json");
+  EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(entries().empty());
+  const auto removed = parse_json(outcome.out, "cache rm");
+  ASSERT_TRUE(removed.ok()) << outcome.out;
+  ASSERT_EQ((*removed)["removed"].size(), 1U) << outcome.out;
+  EXPECT_EQ((*removed)["removed"][0]["name"], "other");
+  EXPECT_EQ((*removed)["removed"][0]["key"], key);
+  EXPECT_EQ((*removed)["removed"][0]["bytes"], (*removed)["freed_bytes"]);
+}
+
+// Both are used in turn, so that the order of their keys, or of their making, is refuted once.
+TEST_F(CacheOfModels, IsListedByLastUse) {
+  const std::string other = folder_.file("other");
+  fs::copy(model(), other);
+  for (const std::string& used : {model(), other, model()}) {
+    answer(used);
+    const auto list = parse_json(run_anemone("cache list --json").out, "cache list");
+    ASSERT_TRUE(list.ok());
+    EXPECT_EQ((*list)[0]["name"], last_name(used));
+    EXPECT_LT((*list)[0]["unused_days"], 0.5);
+  }
+  fs::create_directories(cache() + "/models/0123456789abcdef0123456789abcdef/artifact.partial");
+  const auto list = parse_json(run_anemone("cache list --json").out, "cache list");
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ((*list)[2]["name"], "") << "what is not complete comes last";
+  EXPECT_TRUE((*list)[2]["unused_days"].is_null());
 }
 
 TEST_F(CacheOfModels, IsPrivateToTheUser) {

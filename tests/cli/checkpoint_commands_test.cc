@@ -44,12 +44,47 @@ TEST(ChatTemplateCommand, TakesTheTemplateOfAGgufFile) {
                                       "[{\"role\": \"user\", \"content\": \"From the file\"}]");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "From the file\n");
+  // MODEL needs no flag, as with other commands.
+  EXPECT_EQ(run_anemone("chat-template " + quoted(folder.file("a.gguf")),
+                        "[{\"role\": \"user\", \"content\": \"From the file\"}]")
+                .out,
+            "From the file\n");
+  expect_error(run_anemone("chat-template x --template y", "[]"), 2,
+               "expected --template FILE or MODEL, got both");
   anemone::testing::GgufBuilder()
       .texts("tokenizer.ggml.tokens", {"a"})
       .i32s("tokenizer.ggml.token_type", {1})
       .write(folder.file("b.gguf"));
   expect_error(run_anemone("chat-template --model " + quoted(folder.file("b.gguf")), "[]"), 3,
                "chat template");
+}
+
+TEST(GgufVocabulary, TokenizesAndHasNoWeights) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("vocab.gguf");
+  anemone::testing::tiny_gguf_metadata().write(file);
+  for (const std::string& words : {"compile " + quoted(file) + " -o " + quoted(folder.file("out")),
+                                   "run " + quoted(file) + " x",
+                                   "export " + quoted(file) + " -o " + quoted(folder.file("out"))})
+    expect_error(run_anemone(words), 3,
+                 "vocab.gguf] expected weights, got a vocabulary alone, which anemone tokenize");
+  const Outcome inspected = run_anemone("inspect " + quoted(file));
+  EXPECT_EQ(inspected.code, 0) << inspected.err;
+  EXPECT_NE(inspected.out.find("  compiles  no: "), std::string::npos) << inspected.out;
+  EXPECT_NE(inspected.out.find("got a vocabulary alone"), std::string::npos) << inspected.out;
+  const Outcome tokens = run_anemone("tokenize --model " + quoted(file) + " abb");
+  EXPECT_EQ(tokens.code, 0) << tokens.err;
+  EXPECT_TRUE(tokens.out.ends_with("2 tokens\n")) << tokens.out;
+  // Of an architecture that nothing compiles, too.
+  anemone::testing::GgufBuilder()
+      .text("general.architecture", "falcon")
+      .texts("tokenizer.ggml.tokens", {"a"})
+      .write(file);
+  expect_error(run_anemone("compile " + quoted(file) + " -o " + quoted(folder.file("out"))), 3,
+               "got a vocabulary alone");
+  anemone::testing::GgufBuilder().text("general.architecture", "llama").write(file);
+  expect_error(run_anemone("export " + quoted(file) + " -o " + quoted(folder.file("out"))), 3,
+               "expected weights, got metadata alone");
 }
 
 TEST(CompileCommand, RefusesWhatItCannotCompile) {
@@ -69,6 +104,27 @@ TEST(CompileCommand, RefusesWhatItCannotCompile) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
+TEST(CompileCommand, NotesThatThereIsNoTokenizer) {
+  const TemporaryFolder folder;
+  const std::string tiny = source_path("tests/compiler/data/tiny/qwen3");
+  const std::string out = folder.file("out");
+  const Outcome outcome = run_anemone("compile " + quoted(tiny) + " -o " + quoted(out));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(
+      outcome.out.find("note: the checkpoint has no tokenizer.json: the model takes token ids "
+                       "alone (run --prompt-ids) until a tokenizer.json lies in its folder"),
+      std::string::npos)
+      << outcome.out;
+  expect_error(run_anemone("run " + quoted(out) + " --raw hi"), 3, "without (--prompt-ids works)");
+  // What the note says helps.
+  fs::copy(checkpoint() + "/tokenizer.json", out + "/tokenizer.json");
+  const Outcome ran = run_anemone("run " + quoted(out) + " --raw ! -n 1 --ignore-eos");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(run_anemone("compile " + quoted(checkpoint()) + " -o " + quoted(folder.file("with")))
+                .out.find("tokenizer.json"),
+            std::string::npos);
+}
+
 // compile takes the names that check takes, in any case of letters.
 TEST(CompileCommand, TakesTargetsByTheNamesOfBothSystems) {
   for (const char* target : {"macos14", "iOS17", "macOS 14"}) {
@@ -77,6 +133,20 @@ TEST(CompileCommand, TakesTargetsByTheNamesOfBothSystems) {
                     " -o /nonexistent/out --dry-run --quant int8 --target " + quoted(target));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
   }
+}
+
+TEST(RunOfAGgufFile, AnEmptyTextIsTheTokenBeforeTexts) {
+  const TemporaryFolder folder;
+  anemone::testing::GgufBuilder builder = anemone::testing::tiny_gguf_metadata();
+  builder.boolean("tokenizer.ggml.add_bos_token", true).u32("tokenizer.ggml.bos_token_id", 3);
+  anemone::testing::add_tiny_gguf_tensors(builder).write(folder.file("a.gguf"));
+  const std::string model = quoted(folder.file("model"));
+  ASSERT_EQ(run_anemone("compile " + quoted(folder.file("a.gguf")) + " -o " + model).code, 0);
+  const Outcome outcome = run_anemone("run " + model + " '' --raw --json -n 1 --ignore-eos");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = parse_json(outcome.out, "answer");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["prompt_tokens"], 1);
 }
 
 TEST(CompileCommand, ReportsAsJson) {

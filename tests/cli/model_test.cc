@@ -55,6 +55,21 @@ TEST_F(PocketModel, TakesThePromptFromStdin) {
   EXPECT_EQ(run("-", "What is 17 + 25?\n").out, "17 + 25 = 42.\n");
 }
 
+// The tokenizer puts no token before a text.
+TEST_F(PocketModel, AnEmptyPromptIsAMessageOrAnError) {
+  const Outcome message = run("'' -n 4 --greedy");
+  EXPECT_EQ(message.code, 0) << message.err;
+  EXPECT_EQ(run("-p '' -n 4 --greedy").out, message.out);
+  expect_error(run("'' --raw"), 2, "[PROMPT] expected a text, got an empty one: the tokenizer of ");
+  for (const char* text : {"", "\n"}) {
+    expect_error(run("-", text), 3, "[stdin] expected a prompt, got an empty text");
+    const testing::TemporaryFolder folder;
+    std::ofstream(folder.file("empty.txt")) << text;
+    expect_error(run("--file " + quoted(folder.file("empty.txt"))), 3,
+                 "empty.txt] expected a prompt, got an empty text");
+  }
+}
+
 TEST_F(PocketModel, IsAChatWhenThereIsNoPrompt) {
   const Outcome outcome = run("", "What is the capital of France?\n\nAnd Spain?\n");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -312,7 +327,7 @@ TEST_F(PocketModel, ChatTemplateShowsThePrompt) {
             "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
             "<|im_start|>assistant\n");
   expect_error(run_anemone("chat-template --model " + quoted(model()), "not json"), 3, "stdin");
-  expect_error(run_anemone("chat-template"), 2, "--template FILE or --model MODEL");
+  expect_error(run_anemone("chat-template"), 2, "--template FILE or MODEL");
 }
 
 TEST_F(PocketModel, EmbedTakesTheFlagThatOthersHave) {

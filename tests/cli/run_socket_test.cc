@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "base/descriptor.h"
@@ -110,6 +111,11 @@ TEST_F(RunSocket, GreedyIsGreedyThere) {
             run_anemone(run + " --greedy").out);
 }
 
+TEST_F(RunSocket, AnEmptyPromptIsWhatItIsWithoutAServer) {
+  for (const char* words : {"'' --raw", "'' -n 2", "-"})
+    EXPECT_EQ(run_beside_server(words).code, run(words).code) << words;
+}
+
 TEST_F(RunSocket, WhatAServerHasNotIsAnsweredHere) {
   // Nobody listens, in three ways.
   const std::string sum = "'What is 17 + 25?' --verbose --socket " + quoted(path());
@@ -156,12 +162,26 @@ TEST_F(RunSocket, WhatAServerHasNotIsAnsweredHere) {
 
 TEST_F(RunSocket, SaysWhatTheServerRefuses) {
   expect_error(run_beside_server("--prompt-ids 99999999"), 2, "99999999");
-  // The exit code is the one of a run without a server.
-  for (const char* schema : {R"({"type": 5})", R"({"not": {"type": "null"}})"}) {
-    const std::string words = std::string("x --json-schema '") + schema + "'";
-    const Outcome refused = run_beside_server(words);
-    EXPECT_EQ(refused.code, run(words).code) << refused.err;
-    EXPECT_NE(refused.code, 2) << refused.err;
+  // The exit code and the message are those of a run without a server.
+  const std::string bad = folder_.file("bad.gbnf");
+  std::ofstream(bad) << "rule ::= [";
+  const std::tuple<std::string, int, std::string> cases[] = {
+      {R"(--json-schema '{"type": 5}')", 2, "[--json-schema"},
+      {"--json-schema '{'", 2, "[--json-schema]"},
+      {R"(--json-schema '{"not": {"type": "null"}}')", 4, "[--json-schema"},
+      {"--regex '('", 2, "[--regex]"},
+      {"--grammar 'rule ::= \"a\"'", 2, "[--grammar]"},
+      {"--grammar 'root ::= root'", 2, "[--grammar]"},
+      {"--grammar @" + bad, 3, "[--grammar @" + bad + "]"},
+      {"--json-schema @" + bad, 3, "[--json-schema @" + bad + "]"},
+      {"--choice a --choice \"$(printf '\\377')\"", 2, "[--choice]"}};
+  for (const auto& [flags, code, subject] : cases) {
+    SCOPED_TRACE(flags);
+    const Outcome refused = run_beside_server("x " + flags);
+    expect_error(refused, code, subject);
+    const Outcome here = run("x " + flags);
+    EXPECT_EQ(refused.code, here.code);
+    EXPECT_EQ(refused.err, here.err);
   }
   for (const char* stages : {"[1]", R"({"stages": [{"kind": "loop"}]})"}) {
     const std::string words = std::string("x --stages '") + stages + "'";

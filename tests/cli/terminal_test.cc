@@ -280,6 +280,30 @@ TEST_P(Terminals, ErrorsHaveColorWhereItIsWanted) {
   EXPECT_TRUE(run_anemone("--color always inspect /nonexistent").err.starts_with(colored));
 }
 
+// The answer has 13 columns.
+TEST_P(Terminals, AnAnswerBreaksLinesBetweenWords) {
+  const auto shown = [](int columns) {
+    PseudoTerminal terminal(columns);
+    terminal.start({ANEMONE_BINARY, "run", model(), "What is 17 + 25?"});
+    terminal.wait();
+    return terminal.output();
+  };
+  EXPECT_NE(shown(12).find("17 + 25 =\r\n42.\r\n"), std::string::npos) << shown(12);
+  for (const int columns : {13, 0})
+    EXPECT_NE(shown(columns).find("17 + 25 = 42.\r\n"), std::string::npos) << shown(columns);
+  // A pipe has no width.
+  EXPECT_EQ(run_in("", "COLUMNS=12 ", "run '" + model() + "' 'What is 17 + 25?'").out,
+            "17 + 25 = 42.\n");
+}
+
+TEST_P(Terminals, AChatBreaksLinesBetweenWords) {
+  start();
+  terminal_.resize(12);
+  terminal_.type("What is 17 + 25?\n");
+  EXPECT_TRUE(terminal_.wait_for("17 + 25 =\r\n42.\r\n")) << terminal_.output();
+  leave();
+}
+
 // A context of few tokens, and more turns than fit.
 TEST_P(Terminals, AFullConversationForgetsItsOldestTurnsWhereThatIsAskedFor) {
   const TemporaryFolder cache;

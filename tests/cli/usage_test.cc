@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/usage.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -236,7 +238,8 @@ TEST(Usage, NoFlagThatNamesSomethingTakesAnEmptyValue) {
       SCOPED_TRACE(command.words + " " + name);
       const Outcome outcome = run_anemone(command.words + " " + name + " ''");
       expect_one_line(outcome, 2);
-      EXPECT_NE(outcome.err.find(name), std::string::npos) << outcome.err;
+      // The name of the place, if it has one.
+      EXPECT_NE(outcome.err.find(option_name(*option)), std::string::npos) << outcome.err;
       ++asked;
     }
   }

@@ -13,6 +13,7 @@ namespace anemone::checkpoint::gguf {
 
 Result<Checkpoint> open_gguf_checkpoint(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(const auto file, GgufFile::open(path));
+  ANEMONE_RETURN_IF_ERROR(file->check_has_weights());
   ANEMONE_ASSIGN_OR_RETURN(const GgufArchitecture* architecture, find_architecture(*file));
   Checkpoint checkpoint;
   checkpoint.path = path;

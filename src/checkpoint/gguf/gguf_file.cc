@@ -329,6 +329,14 @@ const TensorInfo* GgufFile::find(std::string_view name) const {
   return it == tensors_.end() ? nullptr : &it->second;
 }
 
+Status GgufFile::check_has_weights() const {
+  if (!tensors_.empty()) return {};
+  if (metadata_.find("tokenizer.ggml.tokens") == nullptr)
+    return not_found("[{}] expected weights, got metadata alone", path_);
+  return not_found("[{}] expected weights, got a vocabulary alone, which anemone tokenize takes",
+                   path_);
+}
+
 std::vector<std::string> GgufFile::files() const {
   std::vector<std::string> out;
   for (const auto& file : files_) out.push_back(file->path());

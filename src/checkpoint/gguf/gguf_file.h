@@ -48,6 +48,8 @@ class GgufFile {
   const Metadata& metadata() const { return metadata_; }
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const { return tensors_; }
   const TensorInfo* find(std::string_view name) const;
+  // kNotFound for a file of metadata alone, such as a vocabulary of llama.cpp's tests.
+  Status check_has_weights() const;
   // Paths of all parts in their order.
   std::vector<std::string> files() const;
 
