@@ -4,7 +4,6 @@
 #include <chrono>
 #include <deque>
 #include <fmt/format.h>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -40,35 +39,15 @@ struct PackageTimes {
   }
 };
 
-// The values of --input by the names of the inputs.
-Result<std::map<std::string, GivenValue>> given_values(const std::vector<std::string>& texts) {
-  std::map<std::string, GivenValue> out;
-  for (const std::string& text : texts) {
-    ANEMONE_ASSIGN_OR_RETURN(GivenValue given, parse_given_value(text));
-    const std::string name = given.name;
-    if (!out.emplace(name, std::move(given)).second)
-      return invalid_argument("[--input] expected one value of {}, got another", name);
-  }
-  return out;
-}
-
 // The given values, and random ones for all other inputs that must be given.
-Status make_inputs(const std::map<std::string, GivenValue>& given,
-                   const mlpackage::FunctionInterface& interface, const exec::Signature& signature,
-                   std::deque<Tensor>& tensors, exec::Inputs& inputs) {
-  for (const auto& [name, value] : given)
-    if (signature.input(name) == nullptr || interface.input(name) == nullptr)
-      return invalid_argument("[--input] expected one of the inputs {}, got {}",
-                              names_of(signature.inputs), name);
-  for (const exec::Feature& feature : signature.inputs) {
-    const auto found = given.find(feature.name);
-    const mlpackage::FeatureDescription* description = interface.input(feature.name);
-    if (description == nullptr || (feature.is_optional && found == given.end())) continue;
-    const GivenValue value =
-        found == given.end() ? GivenValue{feature.name, "random"} : found->second;
-    ANEMONE_ASSIGN_OR_RETURN(Tensor tensor, input_tensor(value, feature, *description));
+Status make_inputs(std::vector<GivenValue> given, const mlpackage::FunctionInterface& interface,
+                   const exec::Signature& signature, std::deque<Tensor>& tensors,
+                   exec::Inputs& inputs) {
+  fill_others("random", signature, inputs, given);
+  for (const GivenValue& value : given) {
+    ANEMONE_ASSIGN_OR_RETURN(Tensor tensor, named_input_tensor(value, signature, interface));
     tensors.push_back(std::move(tensor));
-    inputs.push_back({feature.name, tensors.back().view()});
+    inputs.push_back({signature.input(value.name)->name, tensors.back().view()});
   }
   return {};
 }
@@ -87,8 +66,8 @@ Status check_same(const exec::Outputs& first, const exec::Outputs& outputs) {
 
 Result<PackageTimes> time_package(const std::string& path, const std::string& function,
                                   const mlpackage::FunctionInterface& interface,
-                                  const std::map<std::string, GivenValue>& given,
-                                  const BenchOptions& options, std::int64_t threads) {
+                                  const std::vector<GivenValue>& given, const BenchOptions& options,
+                                  std::int64_t threads) {
   PackageTimes out;
   out.threads = threads;
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(options.executor_of(threads)));

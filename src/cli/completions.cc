@@ -8,6 +8,7 @@
 
 #include "cli/generated_text.h"
 #include "cli/help.h"
+#include "cli/shell_word.h"
 
 namespace anemone::cli {
 namespace {
@@ -68,18 +69,6 @@ std::string flags_with_values(const CLI::App& app) {
   return out;
 }
 
-// In single quotes, for all three shells.
-std::string in_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'')
-      out += "'\\''";
-    else
-      out += c;
-  }
-  return out + "'";
-}
-
 // Lines of a case over "COMMAND FLAG": what completes the value of a flag of the command, whose
 // pattern is * for the flags that all commands have.
 std::string bash_values(const std::string& command, const std::vector<Flag>& flags,
@@ -90,7 +79,7 @@ std::string bash_values(const std::string& command, const std::vector<Flag>& fla
     std::string pattern = fmt::format("{}' {}'", command, flag.name);
     if (!flag.short_name.empty()) pattern += fmt::format("|{}' {}'", command, flag.short_name);
     const Values values = values_of(flag, context);
-    out += fmt::format("    {}) values={} files={} ;;\n", pattern, in_quotes(values.words),
+    out += fmt::format("    {}) values={} files={} ;;\n", pattern, shell_quoted(values.words),
                        values.has_files ? "1" : "");
   }
   return out;
@@ -133,8 +122,8 @@ std::string bash_completions(const CLI::App& top, const Context& context) {
   for (const CLI::App* command : commands_of(top))
     out += fmt::format(
         "    {}) words={} ;;\n", command->get_name(),
-        in_quotes(command->get_name() == "help" ? names_of(top) : words_of(*command, top)));
-  out += fmt::format("    *) words={} ;;\n", in_quotes(words_of(top, top)));
+        shell_quoted(command->get_name() == "help" ? names_of(top) : words_of(*command, top)));
+  out += fmt::format("    *) words={} ;;\n", shell_quoted(words_of(top, top)));
   return out +
          "  esac\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
@@ -166,8 +155,8 @@ std::string zsh_arguments(const CLI::App& command, const CLI::App& top, const Co
   std::string out;
   for (const Flag& flag : flags_within(command, top))
     out += fmt::format(" \\\n        {}",
-                       in_quotes(fmt::format("{}[{}]{}", flag.name, zsh_text(flag.description),
-                                             zsh_value(flag, context))));
+                       shell_quoted(fmt::format("{}[{}]{}", flag.name, zsh_text(flag.description),
+                                                zsh_value(flag, context))));
   return out;
 }
 
@@ -180,8 +169,8 @@ std::string zsh_completions(const CLI::App& top, const Context& context) {
       "  local context state line\n"
       "  commands=(\n";
   for (const CLI::App* command : commands_of(top))
-    out += fmt::format("    {}\n", in_quotes(command->get_name() + ":" +
-                                             zsh_text(one_line(command->get_description()))));
+    out += fmt::format("    {}\n", shell_quoted(command->get_name() + ":" +
+                                                zsh_text(one_line(command->get_description()))));
   out +=
       "  )\n"
       "  _arguments -C '1: :->command' '*:: :->rest'\n"
@@ -194,7 +183,7 @@ std::string zsh_completions(const CLI::App& top, const Context& context) {
     const std::string inner = names_of(*command);
     out += fmt::format("    {})\n      _arguments{} \\\n        {} ;;\n", command->get_name(),
                        zsh_arguments(*command, top, context),
-                       in_quotes(inner.empty() ? "*:file:_files" : "*:command:(" + inner + ")"));
+                       shell_quoted(inner.empty() ? "*:file:_files" : "*:command:(" + inner + ")"));
   }
   return out + "  esac\n}\n_anemone \"$@\"\n";
 }
@@ -204,7 +193,7 @@ std::string fish_value(const Flag& flag, const Context& context) {
   if (!flag.has_value()) return "";
   const Values values = values_of(flag, context);
   std::string out = values.has_files ? " -r" : " -x";
-  if (!values.words.empty()) out += " -a " + in_quotes(values.words);
+  if (!values.words.empty()) out += " -a " + shell_quoted(values.words);
   return out;
 }
 
@@ -213,21 +202,21 @@ std::string fish_completions(const CLI::App& top, const Context& context) {
   const auto add_flags = [&](const CLI::App& app, const std::string& condition) {
     for (const Flag& flag : flags_of(app)) {
       out += "complete -c anemone";
-      if (!condition.empty()) out += " -n " + in_quotes(condition);
+      if (!condition.empty()) out += " -n " + shell_quoted(condition);
       if (!flag.short_name.empty()) out += " -s " + flag.short_name.substr(1);
       out += fmt::format(" -l {}{} -d {}\n", flag.name.substr(2), fish_value(flag, context),
-                         in_quotes(flag.description));
+                         shell_quoted(flag.description));
     }
   };
   add_flags(top, "");
   for (const CLI::App* command : commands_of(top)) {
     out += fmt::format("complete -c anemone -n __fish_use_subcommand -f -a {} -d {}\n",
-                       command->get_name(), in_quotes(one_line(command->get_description())));
+                       command->get_name(), shell_quoted(one_line(command->get_description())));
     const std::string condition = "__fish_seen_subcommand_from " + command->get_name();
     add_flags(*command, condition);
     for (const CLI::App* inner : commands_of(*command))
-      out += fmt::format("complete -c anemone -n {} -f -a {} -d {}\n", in_quotes(condition),
-                         inner->get_name(), in_quotes(one_line(inner->get_description())));
+      out += fmt::format("complete -c anemone -n {} -f -a {} -d {}\n", shell_quoted(condition),
+                         inner->get_name(), shell_quoted(one_line(inner->get_description())));
     for (const CLI::App* inner : commands_of(*command))
       add_flags(*inner, condition + "; and __fish_seen_subcommand_from " + inner->get_name());
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.h"
+#include "cli/shell_word.h"
 
 namespace anemone::cli {
 namespace {
@@ -14,16 +15,6 @@ std::string size_text(const mlpackage::DimensionRange& range) {
   if (range.lower == range.upper) return std::to_string(range.lower);
   return range.upper < 0 ? fmt::format("{}..", range.lower)
                          : fmt::format("{}..{}", range.lower, range.upper);
-}
-
-// One word for a shell, whatever is in it.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+";
-  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 }  // namespace
@@ -96,8 +87,8 @@ std::vector<std::string> class_labels(const ir::Function& function, std::string_
 
 std::string example_command(const std::string& path, const mlpackage::Model& model,
                             const mlpackage::FunctionInterface& function) {
-  std::string out = "anemone predict " + quoted(path);
-  if (function.name != model.default_function) out += " --function " + quoted(function.name);
+  std::string out = "anemone predict " + shell_word(path);
+  if (function.name != model.default_function) out += " --function " + shell_word(function.name);
   constexpr std::size_t kMostNamed = 2;
   std::string named;
   std::size_t tensors = 0;
@@ -105,7 +96,8 @@ std::string example_command(const std::string& path, const mlpackage::Model& mod
     if (input.is_optional) continue;
     const bool is_picture = input.kind == FeatureDescription::Kind::kImage &&
                             input.color_space != FeatureDescription::ColorSpace::kGrayscaleFp16;
-    std::string flag = " --input " + quoted(input.name + (is_picture ? "=FILE.png:fit" : "=zeros"));
+    std::string flag =
+        " --input " + shell_word(input.name + (is_picture ? "=FILE.png:fit" : "=zeros"));
     if (is_picture) {
       out += flag;
     } else {

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-// parse_number(), which also takes a plus sign before the number.
+// parse_number() that also takes a plus sign before the number.
 template <typename T>
-std::optional<T> parse_signed(std::string_view text) {
+std::optional<T> parse_with_plus(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   return parse_number<T>(text);
 }
@@ -30,7 +30,7 @@ std::optional<T> parse_signed(std::string_view text) {
 template <typename T>
 CLI::Validator range(T least, T most, const std::string& expected, const std::string& help) {
   const auto check = [=](const std::string& text) {
-    const std::optional<T> value = parse_signed<T>(text);
+    const std::optional<T> value = parse_with_plus<T>(text);
     if (value && *value >= least && *value <= most) return std::string();
     return fmt::format("expected {}, got {}", expected, text);
   };
@@ -44,7 +44,7 @@ struct Amount {
 };
 Amount amount_of(std::string_view text) {
   const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
-  Amount out{parse_signed<double>(text.substr(0, end)), ascii_lower(text.substr(end))};
+  Amount out{parse_with_plus<double>(text.substr(0, end)), ascii_lower(text.substr(end))};
   std::erase(out.unit, ' ');
   return out;
 }
@@ -74,7 +74,7 @@ CLI::Validator token_counts(std::int64_t least, std::int64_t most) {
         std::string_view digits = text;
         const bool is_k = digits.ends_with('k') || digits.ends_with('K');
         if (is_k) digits.remove_suffix(1);
-        const auto value = parse_signed<std::int64_t>(digits);
+        const auto value = parse_with_plus<std::int64_t>(digits);
         constexpr std::int64_t kUnit = 1024;
         const std::int64_t scale = is_k ? kUnit : 1;
         if (!value || *value < 0 || *value > most / scale || *value * scale < least)

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -136,32 +135,16 @@ struct Values {
 // `values` owns them.
 Status add_values(const PredictRequest& request, const exec::Signature& signature,
                   const Described& described, Values& values, exec::Inputs& inputs) {
-  std::vector<GivenValue> all;
-  for (const std::string& text : request.values) {
-    ANEMONE_ASSIGN_OR_RETURN(GivenValue given, parse_given_value(text));
-    all.push_back(std::move(given));
-  }
-  if (!request.fill.empty()) {
-    std::set<std::string_view> known;
-    for (const NamedView& input : inputs) known.insert(input.name);
-    for (const GivenValue& given : all) known.insert(given.name);
-    std::vector<GivenValue> others;
-    for (const exec::Feature& feature : signature.inputs)
-      if (!feature.is_optional && !known.contains(feature.name))
-        others.push_back({feature.name, request.fill});
-    all.insert(all.end(), others.begin(), others.end());
-  }
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<GivenValue> all, given_values(request.values));
+  if (!request.fill.empty()) fill_others(request.fill, signature, inputs, all);
   for (const GivenValue& given : all) {
-    const exec::Feature* feature = signature.input(given.name);
-    const mlpackage::FeatureDescription* description = described.interface->input(given.name);
-    if (feature == nullptr || description == nullptr)
-      return invalid_argument("[--input] expected one of the inputs {}, got {}",
-                              names_of(signature.inputs), given.name);
-    ANEMONE_ASSIGN_OR_RETURN(Tensor tensor, input_tensor(given, *feature, *description));
-    if (has_default_shape(given, *feature))
+    ANEMONE_ASSIGN_OR_RETURN(Tensor tensor,
+                             named_input_tensor(given, signature, *described.interface));
+    const exec::Feature& feature = *signature.input(given.name);
+    if (has_default_shape(given, feature))
       values.default_shapes.push_back(given.name + " " + to_string(tensor.shape()));
     values.tensors.push_back(std::move(tensor));
-    inputs.push_back({feature->name, values.tensors.back().view()});
+    inputs.push_back({feature.name, values.tensors.back().view()});
   }
   return {};
 }

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <set>
 
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/name_index.h"
 #include "base/parse_number.h"
 #include "cli/feature_text.h"
 #include "values/convert.h"
@@ -198,6 +201,27 @@ Result<GivenValue> parse_given_value(std::string_view text) {
   return GivenValue{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 
+Result<std::vector<GivenValue>> given_values(const std::vector<std::string>& texts) {
+  std::vector<GivenValue> out;
+  for (const std::string& text : texts) {
+    ANEMONE_ASSIGN_OR_RETURN(GivenValue given, parse_given_value(text));
+    if (std::ranges::find(out, given.name, &GivenValue::name) != out.end())
+      return invalid_argument("[--input] expected one value for {}, got two", given.name);
+    out.push_back(std::move(given));
+  }
+  return out;
+}
+
+void fill_others(std::string_view fill, const exec::Signature& signature,
+                 const exec::Inputs& inputs, std::vector<GivenValue>& given) {
+  std::set<std::string, std::less<>> known;
+  for (const NamedView& input : inputs) known.emplace(input.name);
+  for (const GivenValue& value : given) known.insert(value.name);
+  for (const exec::Feature& feature : signature.inputs)
+    if (!feature.is_optional && !known.contains(feature.name))
+      given.push_back({feature.name, std::string(fill)});
+}
+
 Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& feature,
                             const FeatureDescription& description) {
   const std::string& value = given.value;
@@ -244,6 +268,16 @@ Status check_fill(std::string_view text) {
   const auto made_up = parse_made_up(text);
   if (made_up && !made_up->shape) return {};
   return invalid_argument("[--fill] expected zeros, ones or random[:SEED], got {}", text);
+}
+
+Result<Tensor> named_input_tensor(const GivenValue& given, const exec::Signature& signature,
+                                  const mlpackage::FunctionInterface& interface) {
+  const exec::Feature* feature = signature.input(given.name);
+  const mlpackage::FeatureDescription* description = interface.input(given.name);
+  if (feature == nullptr || description == nullptr)
+    return invalid_argument("[--input] expected one of the inputs {}, got {}",
+                            names_of(signature.inputs), given.name);
+  return input_tensor(given, *feature, *description);
 }
 
 }  // namespace anemone::cli

@@ -21,6 +21,13 @@ struct GivenValue {
 // "x=zeros". kInvalidArgument without a name or a value.
 Result<GivenValue> parse_given_value(std::string_view text);
 
+// The values of --input, each for another input. kInvalidArgument as parse_given_value().
+Result<std::vector<GivenValue>> given_values(const std::vector<std::string>& texts);
+
+// Adds this value for all inputs that must be given and are neither in `given` nor in `inputs`.
+void fill_others(std::string_view fill, const exec::Signature& signature,
+                 const exec::Inputs& inputs, std::vector<GivenValue>& given);
+
 // The tensor that a value stands for, of the type and a shape that the input has:
 //   zeros, ones, random[:SEED]   in the default shape, or in the shape at the end: ones:1x8
 //   1,2,3                        numbers in row-major order
@@ -33,6 +40,10 @@ Result<GivenValue> parse_given_value(std::string_view text);
 // fit ("[x] expected shape [1, 4], got [5]"), and the errors of the readers.
 Result<Tensor> input_tensor(const GivenValue& given, const exec::Feature& feature,
                             const mlpackage::FeatureDescription& description);
+
+// The same for the input that it names. kInvalidArgument if the function has no such input.
+Result<Tensor> named_input_tensor(const GivenValue& given, const exec::Signature& signature,
+                                  const mlpackage::FunctionInterface& interface);
 
 // True for zeros, ones or random without a shape, if the input takes other shapes than the default.
 bool has_default_shape(const GivenValue& given, const exec::Feature& feature);

@@ -56,7 +56,7 @@ class CommandLineModels : public serve::ModelProvider {
         executor_(std::move(executor)),
         paths_(std::move(paths)) {}
 
-  // Of an artifact; 0 for a checkpoint, whose size is known once it was compiled and loaded.
+  // The size is that of an artifact. It is 0 for a checkpoint until that was compiled and loaded.
   std::uint64_t bytes(const std::string& name) override {
     const auto manifest = artifact::read_manifest(paths_.at(name));
     return manifest.ok() ? bytes_of(*manifest) : 0;

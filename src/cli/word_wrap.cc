@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/word_wrap.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/terminal.h"
+#include "text/utf8.h"
 
 namespace anemone::cli {
 namespace {
@@ -12,17 +12,11 @@ namespace {
 constexpr int kTab = 8;
 constexpr int kFence = 3;
 
-// Bytes of the first character of a text in UTF-8.
-std::size_t character_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  return std::min(length, text.size());
-}
-
-// Lines may be broken on both sides of the characters from U+3000 on, which take three bytes or
-// more.
+// Lines may be broken on both sides of these characters: those of East Asian scripts, and what
+// follows them in Unicode.
 bool is_word_of_its_own(std::string_view character) {
-  return static_cast<unsigned char>(character.front()) >= 0xe3;
+  constexpr char32_t kFirst = 0x3000;
+  return text::decode_code_point(character, 0).value >= kFirst;
 }
 
 }  // namespace
@@ -34,7 +28,7 @@ void WordWrap::show(std::string_view text, std::string& out) {
 
 void WordWrap::end_line(std::string& out) {
   place_word(out);
-  // Where they do not fit, the terminal would show an empty line.
+  // Spaces that do not fit are left out: the terminal would show an empty line.
   const std::optional<int> columns = columns_();
   if (!columns || column_ + columns_of(spaces_) <= *columns) out += spaces_;
   spaces_.clear();
@@ -48,7 +42,7 @@ void WordWrap::place_word(std::string& out) {
   if (word_.empty()) return;
   const int width = columns_of(word_);
   if (const std::optional<int> columns = columns_()) {
-    // Behind what the terminal has broken.
+    // The terminal has broken what is longer than a line.
     if (column_ > *columns) column_ = (column_ - 1) % *columns + 1;
     if (column_ > 0 && width <= *columns && column_ + columns_of(spaces_) + width > *columns) {
       out += '\n';
@@ -99,12 +93,12 @@ void WordWrap::add_character(std::string_view character, std::string& out) {
   }
 }
 
-std::string WordWrap::add(std::string_view text) {
+std::string WordWrap::add(std::string_view piece) {
   std::string out;
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    add_character(text.substr(0, length), out);
-    text.remove_prefix(length);
+  while (!piece.empty()) {
+    const auto length = static_cast<std::size_t>(text::decode_code_point(piece, 0).length);
+    add_character(piece.substr(0, length), out);
+    piece.remove_prefix(length);
   }
   return out;
 }

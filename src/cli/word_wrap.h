@@ -22,7 +22,7 @@ class WordWrap {
 
   // What can be shown now: all but the last word, which may go on in the next piece. Takes whole
   // characters of UTF-8, and no control characters but line breaks and tabs.
-  std::string add(std::string_view text);
+  std::string add(std::string_view piece);
   // The rest; the next text begins a line.
   std::string finish();
 
@@ -36,8 +36,8 @@ class WordWrap {
   const std::function<std::optional<int>()> columns_;
   std::string spaces_;         // before the word
   std::string word_;           // not shown yet
-  int column_ = 0;             // behind what was shown
-  int ticks_ = 0;              // with which the line begins
+  int column_ = 0;             // where what was shown ends
+  int ticks_ = 0;              // backticks at the beginning of the line
   bool is_line_begin_ = true;  // nothing but spaces and ticks was in the line
   bool is_long_ = false;       // the word is longer than a line, and its beginning was shown
   bool is_code_ = false;

@@ -59,7 +59,9 @@ class InputReader {
   Result<std::int64_t> number(const char* key) {
     ANEMONE_ASSIGN_OR_RETURN(const std::string digits, text(key));
     const auto value = parse_number<std::int64_t>(digits);
-    if (!value) return corrupt("[{}] expected a number as {}, got \"{}\"", subject_, key, digits);
+    if (!value)
+      return corrupt("[{}] expected a whole number as the value of {}, got \"{}\"", subject_, key,
+                     digits);
     return *value;
   }
 

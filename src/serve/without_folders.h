@@ -6,8 +6,8 @@
 
 namespace anemone::serve {
 
-// A message in which every path has its last name alone: "[weight.bin] cannot open" for
-// "[/home/a/model/weight.bin] cannot open". Clients need not know the folders of the server.
+// Cuts each path in a message down to its last name: "[weight.bin] cannot open" for
+// "[/srv/model/weight.bin] cannot open". Clients need not know the folders of the server.
 std::string without_folders(std::string_view message);
 
 }  // namespace anemone::serve

@@ -9,11 +9,11 @@
 
 namespace anemone::values {
 
-// Whether the bytes begin as a JPEG file does.
+// True for bytes that begin as a JPEG file does.
 bool is_jpeg(std::string_view bytes);
 
-// Reads a JPEG file, gray or in colors, by libjpeg-turbo. The picture is turned as its Exif
-// orientation says, as Core ML reads a file ("Orientation is read from Exif",
+// Decodes a JPEG file, of gray values or colors, with libjpeg-turbo. The picture is turned as its
+// Exif orientation says, as Core ML reads a file ("Orientation is read from Exif",
 // featureValueWithImageAtURL:pixelsWide:... in Apple's MLFeatureValue+MLImageConversion.h).
 // `subject` starts each error:
 //   - kCorrupt for no JPEG file, or a damaged one;

@@ -75,7 +75,7 @@ TEST(GgufVocabulary, TokenizesAndHasNoWeights) {
   const Outcome tokens = run_anemone("tokenize --model " + quoted(file) + " abb");
   EXPECT_EQ(tokens.code, 0) << tokens.err;
   EXPECT_TRUE(tokens.out.ends_with("2 tokens\n")) << tokens.out;
-  // Of an architecture that nothing compiles, too.
+  // The message is the same for an architecture that anemone cannot compile.
   anemone::testing::GgufBuilder()
       .text("general.architecture", "falcon")
       .texts("tokenizer.ggml.tokens", {"a"})

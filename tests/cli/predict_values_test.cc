@@ -117,7 +117,7 @@ TEST_F(PredictValues, SaysWhatAnInputTakes) {
   EXPECT_EQ(refusal("--input y=1"), "anemone: [--input] expected one of the inputs x, k, got y\n");
   EXPECT_EQ(refusal("--input x=1,2"), "anemone: [k] expected a value of fp16 [1], got none\n");
   EXPECT_EQ(refusal("--input x=1,2 --input x=1,2 --input k=0"),
-            "anemone: [x] expected one value, got two\n");
+            "anemone: [--input] expected one value for x, got two\n");
   for (const char* text : {"x", "=1", "x="})
     EXPECT_NE(refusal(std::string("--input ") + text).find("[--input] expected NAME=VALUE"),
               std::string::npos)

@@ -26,7 +26,7 @@ TEST_F(ToolCallsTest, GivesAnAnswerInStages) {
   EXPECT_EQ(answer["choices"][0]["message"]["content"], std::string("A=one\nB=\0a\nter z", 16));
 }
 
-// Of the whole answer: there is no part of it in which a call could stand.
+// Stages describe the whole answer, so no part of it could be a tool call.
 TEST_F(ToolCallsTest, StagesTakeNoTools) {
   Json body = {{"messages", kHi}, {"tools", kTools}, {"max_tokens", 40}};
   body["structured_outputs"]["stages"] = *parse_json(kManifest, "manifest");

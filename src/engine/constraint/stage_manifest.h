@@ -44,8 +44,7 @@ struct StageManifest {
   static constexpr std::size_t kMaxNameBytes = 200;
   static constexpr std::int64_t kDefaultFieldTokens = 24;
   static constexpr std::int64_t kMaxFieldTokens = 65'536;
-  // Of all literals together.
-  static constexpr std::size_t kMaxLiteralTokens = 65'536;
+  static constexpr std::size_t kMaxLiteralTokens = 65'536;  // of all literals together
 
   std::string name;
   std::optional<std::int32_t> newline;  // set where there is a field
