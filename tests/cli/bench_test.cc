@@ -218,7 +218,7 @@ TEST_F(Bench, TakesInputsOfAPackageAsPredictDoes) {
   for (const auto& [flags, part] :
        {std::pair("--input nothing=zeros", "[--input] expected one of the inputs "),
         {"--input zeros", "[--input] expected NAME=VALUE, got zeros"},
-        {"--input a=ones --input a=zeros", "[--input] expected one value of a, got another"}}) {
+        {"--input a=ones --input a=zeros", "[--input] expected one value for a, got two"}}) {
     const Outcome wrong = run_anemone("bench " + package + flags);
     EXPECT_EQ(wrong.code, 2);
     EXPECT_NE(wrong.err.find(part), std::string::npos) << wrong.err;
