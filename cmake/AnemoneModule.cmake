@@ -16,6 +16,10 @@ function(anemone_module name)
   if(NOT ARG_OPTIMISED)
     target_compile_options(anemone_${name} PRIVATE ${ANEMONE_PLAIN_MODULE_OPTIONS})
   endif()
+  # What guides libFuzzer to new paths; the code of tests has no use for it.
+  if(ANEMONE_BUILD_FUZZERS)
+    target_compile_options(anemone_${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # anemone_test(NAME [OPTIMISED] SOURCES a_test.cc DEPS module... LIBS third::party... [SECONDS n])
