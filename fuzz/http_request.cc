@@ -63,7 +63,7 @@ class StubBackend : public openai::Backend {
     return Json::object();
   }
   Result<Json> slots(const std::string& /*name*/) const override { return Json::array(); }
-  Status choose_model(const std::string& /*name*/, openai::Call& /*call*/) override { return {}; }
+  Status choose_model(const ModelChoice& /*choice*/, openai::Call& /*call*/) override { return {}; }
   Status lease_later(std::size_t /*model*/, ModelPool::CancelFlag /*cancel*/,
                      ModelPool::Then /*then*/) override {
     ANEMONE_CHECK(false);
