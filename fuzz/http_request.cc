@@ -170,7 +170,7 @@ void check_response(const HttpResponse& response) {
 std::vector<int> statuses_of(std::string_view bytes, std::size_t read_size) {
   StubBackend backend;
   openai::ApiHandlerOptions options;
-  options.access.api_keys = {{"key", {.concurrency = 1}}};
+  options.api_keys = {{"key", {.concurrency = 1}}};
   options.access.cors_origins = {"https://page"};
   options.access.hosts = {"localhost"};
   const RequestLog log(LogFormat::kNone, -1);
