@@ -184,6 +184,7 @@ Status run_serve(ServeOptions options, const Context& context) {
     ANEMONE_RETURN_IF_ERROR(check_origins(options.server.cors_origins));
     options.server.reread_keys = reread_keys(options);
     ANEMONE_ASSIGN_OR_RETURN(options.server.api_keys, read_api_keys(options.key));
+    options.server.http.reread_tls = reread_certificate(options);
     if (!options.tls_certificate.empty()) {
       ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,
                                serve::TlsContext::load(options.tls_certificate, options.tls_key));

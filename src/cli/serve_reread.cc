@@ -22,13 +22,13 @@ struct RereadLines {
   std::string_view what;  // "the API keys"
 
   void read_again() const {
-    write_if_there_is_room(server_line(format, event, {{"read_again", true}},
-                                       fmt::format("{} were read again", what)));
+    write_if_there_is_room(
+        server_line(format, event, {{"read_again", true}}, fmt::format("read {} again", what)));
   }
   void failed(const Status& status) const {
     write_if_there_is_room(
         server_line(format, event, {{"read_again", false}, {"error", status.message()}},
-                    fmt::format("{} stay as they are: {}", what, status.message())));
+                    fmt::format("cannot read {} again: {}", what, status.message())));
   }
 };
 
@@ -56,6 +56,17 @@ serve::Reread<std::vector<serve::openai::ApiKey>> reread_keys(const ServeOptions
   return reread_of<std::vector<serve::openai::ApiKey>>(
       {options.key.file}, [key = options.key] { return read_api_keys(key); },
       {options.server.log_format, "api_keys", "the API keys"});
+}
+
+serve::Reread<std::shared_ptr<const serve::TlsContext>> reread_certificate(
+    const ServeOptions& options) {
+  if (options.tls_certificate.empty()) return nullptr;
+  return reread_of<std::shared_ptr<const serve::TlsContext>>(
+      {options.tls_certificate, options.tls_key},
+      [certificate = options.tls_certificate, key = options.tls_key] {
+        return serve::TlsContext::load(certificate, key);
+      },
+      {options.server.log_format, "tls_certificate", "the certificate"});
 }
 
 }  // namespace anemone::cli

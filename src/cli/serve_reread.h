@@ -4,9 +4,11 @@
 // line, and what was read before stays.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "cli/serve_flags.h"
+#include "serve/http/tls_context.h"
 #include "serve/openai/key_limits.h"
 #include "serve/reread.h"
 
@@ -14,5 +16,9 @@ namespace anemone::cli {
 
 // The keys of --api-key-file.
 serve::Reread<std::vector<serve::openai::ApiKey>> reread_keys(const ServeOptions& options);
+
+// --tls-cert with --tls-key.
+serve::Reread<std::shared_ptr<const serve::TlsContext>> reread_certificate(
+    const ServeOptions& options);
 
 }  // namespace anemone::cli

@@ -128,6 +128,33 @@ TEST_F(ServeCommand, ReadsItsKeysAgainWhenTheirFileChanges) {
   EXPECT_EQ(wait_for("last", 200), 200);
 }
 
+TEST_F(ServeCommand, ReadsItsCertificateAgainWhenItsFilesChange) {
+  const testing::TemporaryFolder folder;
+  const auto write = [&](const serve::testing::CertifiedKey& certified) {
+    std::ofstream(folder.file("key")) << certified.key;
+    std::ofstream(folder.file("cert")) << certified.certificate;
+  };
+  const auto first = serve::testing::make_certified_key();
+  write(first);
+  const ServeProcess server(model(), ready(),
+                            {"--tls-cert", folder.file("cert"), "--tls-key", folder.file("key")});
+  const auto has = [&](const serve::testing::CertifiedKey& certified) {
+    return serve::testing::TlsClient(server.port(), certified.certificate).has_tls();
+  };
+  EXPECT_TRUE(has(first));
+  const auto second = serve::testing::make_certified_key();
+  write(second);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!has(second) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(has(second));
+  EXPECT_FALSE(has(first));
+  // The key of another certificate changes nothing.
+  std::ofstream(folder.file("key")) << first.key;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_TRUE(has(second));
+}
+
 TEST(FileWatch, TellsWhatHasChangedOnceASecond) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.file("file");
@@ -169,7 +196,7 @@ TEST(KeysOfAFile, AreSaidToStayInOneLine) {
     lines = ::testing::internal::GetCapturedStderr();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  EXPECT_TRUE(lines.starts_with("anemone: the API keys stay as they are: ")) << lines;
+  EXPECT_TRUE(lines.starts_with("anemone: cannot read the API keys again: ")) << lines;
   EXPECT_NE(lines.find("line 1"), std::string::npos) << lines;
   EXPECT_EQ(std::ranges::count(lines, '\n'), 1) << lines;
   EXPECT_EQ(lines.find("secret"), std::string::npos) << lines;
