@@ -63,7 +63,7 @@ class StubBackend : public openai::Backend {
     return Json::object();
   }
   Result<Json> slots(const std::string& /*name*/) const override { return Json::array(); }
-  Status choose_model(const std::string& /*name*/, openai::Call& /*call*/) override { return {}; }
+  Status choose_model(const ModelChoice& /*choice*/, openai::Call& /*call*/) override { return {}; }
   Status lease_later(std::size_t /*model*/, ModelPool::CancelFlag /*cancel*/,
                      ModelPool::Then /*then*/) override {
     ANEMONE_CHECK(false);
@@ -170,7 +170,7 @@ void check_response(const HttpResponse& response) {
 std::vector<int> statuses_of(std::string_view bytes, std::size_t read_size) {
   StubBackend backend;
   openai::ApiHandlerOptions options;
-  options.access.api_keys = {{"key", {.concurrency = 1}}};
+  options.api_keys = {{"key", {.concurrency = 1}}};
   options.access.cors_origins = {"https://page"};
   options.access.hosts = {"localhost"};
   const RequestLog log(LogFormat::kNone, -1);

@@ -42,6 +42,8 @@ void know_words(CLI::App& command, Context& context) {
   know("--plan", strings(ane::plan_names()), true);
   know("--target", {"ios16", "ios17", "ios18", "macos13", "macos14", "macos15"});
   know("--lut-mode", {"kmeans", "uniform"});
+  context.words[command.get_option("--quant-for")] = {
+      .words = strings(compiler::role_names()), .after_equals = strings(quant::scheme_names())};
 }
 
 }  // namespace

@@ -13,16 +13,20 @@
 namespace anemone::cli {
 namespace {
 
-// What may stand after a flag.
+// What may stand after a flag. Lists have spaces between their words.
 struct Values {
-  std::string words;  // with spaces between
+  std::string words;
   bool has_files = true;
+  // Of a flag that takes NAME=WORD, whose names `words` are.
+  std::string after_equals = {};
 };
 
 Values values_of(const Flag& flag, const Context& context) {
-  if (const auto known = context.words.find(flag.option); known != context.words.end())
-    return {fmt::format("{}", fmt::join(known->second.words, " ")), known->second.or_file};
-  return {"", flag.value != "N"};
+  const auto known = context.words.find(flag.option);
+  if (known == context.words.end()) return {"", flag.value != "N"};
+  const auto& [words, or_file, after_equals] = known->second;
+  return {fmt::format("{}", fmt::join(words, " ")), or_file,
+          fmt::format("{}", fmt::join(after_equals, " "))};
 }
 
 std::string names_of(const CLI::App& app) {
@@ -79,8 +83,10 @@ std::string bash_values(const std::string& command, const std::vector<Flag>& fla
     std::string pattern = fmt::format("{}' {}'", command, flag.name);
     if (!flag.short_name.empty()) pattern += fmt::format("|{}' {}'", command, flag.short_name);
     const Values values = values_of(flag, context);
-    out += fmt::format("    {}) values={} files={} ;;\n", pattern, shell_quoted(values.words),
+    out += fmt::format("    {}) values={} files={}", pattern, shell_quoted(values.words),
                        values.has_files ? "1" : "");
+    if (!values.after_equals.empty()) out += " after=" + shell_quoted(values.after_equals);
+    out += " ;;\n";
   }
   return out;
 }
@@ -89,11 +95,19 @@ std::string bash_completions(const CLI::App& top, const Context& context) {
   std::string out =
       "# bash completion of anemone, made by `anemone completions bash`.\n"
       "_anemone() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-      "  local command= words values= files= i\n"
-      "  # The shell takes --flag=value apart at the sign.\n"
-      "  [[ $word != = ]] || word=\n"
-      "  [[ $before != = ]] || before=${COMP_WORDS[COMP_CWORD - 2]}\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) i\n"
+      "  local before command= words= values= files= after= sign= name=\n"
+      "  # The shell takes --flag=value and name=value apart at the sign.\n"
+      "  if [[ $word == = ]]; then\n"
+      "    word= sign=1\n"
+      "  elif [[ ${COMP_WORDS[at]} == = ]]; then\n"
+      "    sign=1 at=$((at - 1))\n"
+      "  fi\n"
+      "  if [[ $sign && $at -gt 1 && ${COMP_WORDS[at]} != -* ]]; then\n"
+      "    name=${COMP_WORDS[at]} at=$((at - 1))\n"
+      "    [[ ${COMP_WORDS[at]} != = ]] || at=$((at - 1))\n"
+      "  fi\n"
+      "  before=${COMP_WORDS[at]}\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    case ${COMP_WORDS[i]} in\n"
       "      " +
@@ -114,6 +128,12 @@ std::string bash_completions(const CLI::App& top, const Context& context) {
       "    *) before= ;;\n"
       "  esac\n"
       "  if [[ $before ]]; then\n"
+      "    if [[ $name ]]; then\n"
+      "      values=$after\n"
+      "    elif [[ $after ]]; then\n"
+      "      values=\"${values// /= }=\"\n"
+      "      compopt +o filenames -o nospace 2>/dev/null\n"
+      "    fi\n"
       "    COMPREPLY=($(compgen -W \"$values\" -- \"$word\"))\n"
       "    [[ -z $files ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n"
       "    return\n"
@@ -147,6 +167,10 @@ std::string zsh_value(const Flag& flag, const Context& context) {
   if (!flag.has_value()) return "";
   const Values values = values_of(flag, context);
   if (values.words.empty()) return values.has_files ? ":value:_files" : ":value: ";
+  if (!values.after_equals.empty())
+    return fmt::format(
+        R"(:value:{{if compset -P "*="; then compadd - {}; else compadd -S "=" - {}; fi}})",
+        values.after_equals, values.words);
   if (!values.has_files) return fmt::format(":value:({})", values.words);
   return fmt::format(":value:{{compadd - {}; _files}}", values.words);
 }
@@ -188,13 +212,23 @@ std::string zsh_completions(const CLI::App& top, const Context& context) {
   return out + "  esac\n}\n_anemone \"$@\"\n";
 }
 
+std::string comma_separated(std::string words) {
+  std::ranges::replace(words, ' ', ',');
+  return words;
+}
+
 // What `complete` says of the value of a flag. -x: no files.
 std::string fish_value(const Flag& flag, const Context& context) {
   if (!flag.has_value()) return "";
   const Values values = values_of(flag, context);
   std::string out = values.has_files ? " -r" : " -x";
-  if (!values.words.empty()) out += " -a " + shell_quoted(values.words);
-  return out;
+  if (values.words.empty()) return out;
+  std::string words = values.words;
+  // What fish expands to each name with each word.
+  if (!values.after_equals.empty())
+    words = fmt::format("{{{}}}={{{}}}", comma_separated(values.words),
+                        comma_separated(values.after_equals));
+  return out + " -a " + shell_quoted(words);
 }
 
 std::string fish_completions(const CLI::App& top, const Context& context) {

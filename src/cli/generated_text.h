@@ -27,7 +27,8 @@ std::string one_line(std::string_view text);
 std::vector<Flag> flags_of(const CLI::App& app);
 
 // The completions of bash, zsh or fish for the command line. After a flag come the words that it
-// takes (Context::words) or the names of files; nothing comes after one that takes a number.
+// takes (Context::words), one after the other where it takes NAME=WORD, or the names of files;
+// nothing comes after one that takes a number.
 std::string completions_of(const CLI::App& top, const Context& context, std::string_view shell);
 
 }  // namespace anemone::cli

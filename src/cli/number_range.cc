@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/amount.h"
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/escape.h"
@@ -35,18 +36,6 @@ CLI::Validator range(T least, T most, const std::string& expected, const std::st
     return fmt::format("expected {}, got {}", expected, text);
   };
   return CLI::Validator(check, help);
-}
-
-// A number with a unit, "1.5 GB", in small letters and without spaces: 1.5 and "gb".
-struct Amount {
-  std::optional<double> value;  // none: there is no number
-  std::string unit;
-};
-Amount amount_of(std::string_view text) {
-  const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
-  Amount out{parse_with_plus<double>(text.substr(0, end)), ascii_lower(text.substr(end))};
-  std::erase(out.unit, ' ');
-  return out;
 }
 
 }  // namespace
@@ -104,16 +93,9 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag) {
 }
 
 Result<std::chrono::milliseconds> parse_duration(std::string_view text, std::string_view flag) {
-  const auto [value, unit] = amount_of(text);
-  const double scale = unit.empty() || unit == "s"    ? 1
-                       : unit == "m" || unit == "min" ? 60
-                       : unit == "h"                  ? 3600
-                                                      : 0;
-  constexpr double kMostSeconds = 365.0 * 24 * 3600;
-  if (!value || scale == 0 || !(*value >= 0 && *value * scale <= kMostSeconds))
-    return invalid_argument("[{}] expected a time of at most 365 days, as 90s, 5m or 1h, got {}",
-                            flag, shortened(text, 40));
-  return std::chrono::milliseconds(static_cast<std::int64_t>(*value * scale * 1000));
+  if (const auto time = duration_of(text)) return *time;
+  return invalid_argument("[{}] expected a time of at most 365 days, as 90s, 5m or 1h, got {}",
+                          flag, shortened(text, 40));
 }
 
 CLI::Validator one_of(std::vector<std::string> words) {

@@ -33,8 +33,7 @@ CLI::Validator token_counts(std::int64_t least, std::int64_t most);
 // A number of bytes: "500mb", "20GB", "1.5 gib", or bytes alone. kInvalidArgument naming the flag.
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag);
 
-// A time: "90", "90s", "5m", "1.5 h"; seconds where it has no unit; at most 365 days.
-// kInvalidArgument naming the flag.
+// duration_of(). kInvalidArgument naming the flag.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text, std::string_view flag);
 
 // One of these words, in small or capital letters; an error names them.

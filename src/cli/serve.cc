@@ -22,7 +22,9 @@
 #include "cli/output.h"
 #include "cli/output_place.h"
 #include "cli/serve_flags.h"
+#include "cli/serve_lines.h"
 #include "cli/serve_models.h"
+#include "cli/serve_reread.h"
 #include "cli/stop_signal.h"
 #include "engine/loop/engine.h"
 #include "engine/loop/engine_thread.h"
@@ -39,29 +41,16 @@ namespace {
 constexpr std::chrono::milliseconds kGrace{7'500};
 constexpr std::chrono::milliseconds kDeadline{9'500};
 
-// A line about the server itself, in JSON if the lines of requests are.
-std::string line_of(serve::LogFormat format, std::string_view event, const Json& more,
-                    std::string_view text) {
-  if (format != serve::LogFormat::kJson) return fmt::format("anemone: {}\n", text);
-  using std::chrono::system_clock;
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch());
-  return serve::log_line_of(event, more, now.count());
-}
-
-// Writes to stderr without stdio, and only if there is room: a stopped terminal, or a pipe that
-// nobody reads, must not keep the process alive.
+// Does not wait for whoever reads stderr, which would keep the process alive.
 void say_late(std::size_t cut_off, serve::LogFormat format) {
   // A count of 0 means that something other than a request hangs.
   const std::string text =
-      cut_off == 0 ? line_of(format, "ended_before_stop", Json::object(),
-                             "the process ended before the server had stopped")
-                   : line_of(format, "requests_cut_off", {{"requests", cut_off}},
-                             fmt::format("cut off {} request{} that did not end in time", cut_off,
-                                         cut_off == 1 ? "" : "s"));
-  pollfd wait = {STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&wait, 1, 0) > 0 && (wait.revents & POLLOUT) != 0) [[maybe_unused]]
-    const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+      cut_off == 0 ? server_line(format, "ended_before_stop", Json::object(),
+                                 "the process ended before the server had stopped")
+                   : server_line(format, "requests_cut_off", {{"requests", cut_off}},
+                                 fmt::format("cut off {} request{} that did not end in time",
+                                             cut_off, cut_off == 1 ? "" : "s"));
+  write_if_there_is_room(text);
 }
 
 // Serves the models over HTTP. The server listens already, and says that it is loading.
@@ -81,11 +70,12 @@ Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServ
       options.server.api_keys.empty() && !serve::is_loopback(options.server.http.host);
   const bool is_socket = !options.server.http.socket_path.empty();
   const std::string url = serving->url() + (is_socket ? "" : "/v1");
-  fmt::print(stderr, "{}",
-             line_of(options.server.log_format, "serving",
-                     {{"models", names}, {"url", url}, {"open_to_all", is_open}},
-                     fmt::format("serving {} on {}{}", names, escaped(url),
-                                 is_open ? ", open to all who reach it (no --api-key-file)" : "")));
+  fmt::print(
+      stderr, "{}",
+      server_line(options.server.log_format, "serving",
+                  {{"models", names}, {"url", url}, {"open_to_all", is_open}},
+                  fmt::format("serving {} on {}{}", names, escaped(url),
+                              is_open ? ", open to all who reach it (no --api-key-file)" : "")));
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
   interrupt_flag() = true;  // for a model that is being compiled
@@ -192,14 +182,16 @@ Status run_serve(ServeOptions options, const Context& context) {
     ANEMONE_RETURN_IF_ERROR(check_host_names(options.server.allowed_hosts));
     ANEMONE_RETURN_IF_ERROR(check_listen_host(options.server.http.host));
     ANEMONE_RETURN_IF_ERROR(check_origins(options.server.cors_origins));
+    options.server.reread_keys = reread_keys(options);
     ANEMONE_ASSIGN_OR_RETURN(options.server.api_keys, read_api_keys(options.key));
+    options.server.http.reread_tls = reread_certificate(options);
     if (!options.tls_certificate.empty()) {
       ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,
                                serve::TlsContext::load(options.tls_certificate, options.tls_key));
       if (const std::string warning = options.server.http.tls->warning(); !warning.empty())
         fmt::print(stderr, "{}",
-                   line_of(options.server.log_format, "tls_certificate", {{"warning", warning}},
-                           fmt::format("[--tls-cert] {}", warning)));
+                   server_line(options.server.log_format, "tls_certificate", {{"warning", warning}},
+                               fmt::format("[--tls-cert] {}", warning)));
     }
     ANEMONE_ASSIGN_OR_RETURN(options.server.pooling, engine::parse_pooling(options.pooling));
   }

@@ -95,11 +95,13 @@ std::string EngineBackend::answer_name(const std::string& asked, const ServedMod
   return is_known ? asked : model.names.front();
 }
 
-Status EngineBackend::choose_model(const std::string& name, openai::Call& call) {
-  if (call.model != nullptr) return {};
-  ANEMONE_ASSIGN_OR_RETURN(const std::size_t model, find(name));
-  call.model = models_.try_lease(model);
-  if (call.model == nullptr) call.awaited = model;
+Status EngineBackend::choose_model(const ModelChoice& choice, openai::Call& call) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t model, find(choice.model));
+  if (call.model == nullptr) call.model = models_.try_lease(model);
+  if (call.model == nullptr)
+    call.awaited = model;
+  else if (choice.keep_alive)
+    models_.set_keep_alive(model, choice.keep_alive->time);
   return {};
 }
 

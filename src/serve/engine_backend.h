@@ -39,7 +39,7 @@ class EngineBackend : public openai::Backend {
   Result<Json> props(const std::string& name) const override;
   Result<Json> slots(const std::string& name) const override;
   Json placement() const override;
-  Status choose_model(const std::string& name, openai::Call& call) override;
+  Status choose_model(const ModelChoice& choice, openai::Call& call) override;
   Status lease_later(std::size_t model, ModelPool::CancelFlag cancel,
                      ModelPool::Then then) override {
     return models_.lease_later(model, std::move(cancel), std::move(then));

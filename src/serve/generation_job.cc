@@ -119,7 +119,7 @@ class GenerationJob::Writer {
   // A call was made, and it is the only one that the client wants.
   bool has_call() const { return parser_ && parser_->calls() > 0 && !parser_->is_call_open(); }
 
-  void end(engine::FinishReason finish) {
+  void end(const engine::GenerateResult& result) {
     begin();
     if (parser_) {
       std::vector<text::AnswerEvent> events = parser_->finish();
@@ -131,7 +131,8 @@ class GenerationJob::Writer {
         });
       put(events, {});
     }
-    choice_.finish = finish;
+    choice_.finish = result.finish;
+    choice_.stages = result.stages;
     if (!job_.plan_.is_stream) {
       std::string text = dump_json(openai::choice_json(job_.plan_.head, choice_));
       const auto index = static_cast<std::size_t>(choice_.index);
@@ -143,7 +144,8 @@ class GenerationJob::Writer {
     }
     openai::Delta delta;
     delta.index = choice_.index;
-    delta.finish = finish;
+    delta.finish = choice_.finish;
+    delta.stages = choice_.stages;
     delta.has_calls = parser_ && parser_->calls() > 0;
     send(delta);
   }
@@ -309,7 +311,7 @@ void GenerationJob::choice_ended(Writer& writer, bool is_first,
   if (!result.ok()) return fail(result.status());
   if (result->finish == engine::FinishReason::kCancelled)
     return fail(cancelled("[request] was cancelled before its answer was complete"));
-  writer.end(result->finish);
+  writer.end(*result);
   if (!room_.status().ok()) return fail(room_.status());
   // The prompt counts once, however many choices it has.
   if (is_first) {

@@ -107,13 +107,6 @@ std::optional<std::vector<std::int32_t>> JsonFields::ids(std::string_view key) {
   return out;
 }
 
-std::string read_model(JsonFields& fields) {
-  auto model = fields.string("model");
-  if (!model) return {};
-  if (model->empty()) fields.fail(invalid_argument("[model] expected a name, got none"));
-  return *std::move(model);
-}
-
 std::optional<std::vector<std::int32_t>> ids_of(const Json& value) {
   if (!value.is_array()) return std::nullopt;
   std::vector<std::int32_t> out;

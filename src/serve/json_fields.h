@@ -61,9 +61,6 @@ Result<Out> read_body(std::string_view body, WorkBudget* budget, const Read& rea
   return out;
 }
 
-// The model that is asked for, in every request; empty: the only one.
-std::string read_model(JsonFields& fields);
-
 // "a string", "an object", "3.5": what a message says that it got. Long values are named by type.
 std::string describe_json(const Json& value);
 

@@ -109,6 +109,7 @@ void ModelPool::set_loaded(std::size_t model, LoadedModel loaded, double seconds
   entry.bytes = entry.served.bytes;
   entry.state = ModelState::kLoaded;
   entry.asked = entry.used = options_.now();
+  entry.keep_alive = options_.keep_alive;
   ++entry.loads;
   entry.load_seconds += seconds;
 }
@@ -240,6 +241,12 @@ Result<ModelLease> ModelPool::lease(std::size_t model, const std::function<bool(
     look_again();
   }
   return *std::move(end->result);
+}
+
+void ModelPool::set_keep_alive(std::size_t model, std::optional<std::chrono::milliseconds> time) {
+  // The thread of the loads looks at it once the lease is given back.
+  const std::lock_guard lock(mutex_);
+  entries_[model].keep_alive = time;
 }
 
 void ModelPool::unload(std::size_t model, Then then) {

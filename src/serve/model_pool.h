@@ -44,7 +44,8 @@ struct ModelPoolOptions {
   // The most bytes that the files of all loaded models may have together; 0: no bound. A larger
   // model is loaded alone.
   std::uint64_t max_bytes = 0;
-  // A model without requests for this long is unloaded; none: it stays.
+  // A model without requests for this long is unloaded; none: it stays. set_keep_alive() changes it
+  // for a model.
   std::optional<std::chrono::milliseconds> keep_alive = std::nullopt;
   std::size_t queue = 64;  // requests that may wait for models
   std::function<Clock::time_point()> now = Clock::now;
@@ -124,6 +125,9 @@ class ModelPool {
   void look_again();
   // try_lease(), else waits for lease_later(). `is_cancelled` is called again and again.
   Result<ModelLease> lease(std::size_t model, const std::function<bool()>& is_cancelled);
+  // Has another time than ModelPoolOptions::keep_alive for a model, on which the caller has a
+  // lease, until the next call or until it is unloaded.
+  void set_keep_alive(std::size_t model, std::optional<std::chrono::milliseconds> time);
   // Unloads a model once nobody has a lease on it; requests that come meanwhile wait, and have it
   // loaded again. `then` gets null when it is unloaded, also where it was not loaded.
   void unload(std::size_t model, Then then);
@@ -147,7 +151,8 @@ class ModelPool {
     std::size_t leases = 0;
     Clock::time_point asked;  // when a lease was taken last
     Clock::time_point used;   // when a lease was taken or given back last
-    Waits unloads;            // that wait until it is unloaded
+    std::optional<std::chrono::milliseconds> keep_alive;  // of the loaded model
+    Waits unloads;                                        // that wait until it is unloaded
     std::uint64_t loads = 0;
     std::uint64_t failed_loads = 0;
     std::uint64_t unload_count = 0;

@@ -137,19 +137,18 @@ std::optional<ModelPool::Unload> ModelPool::next_unload() {
     if (is_free(entries_[i]) && !entries_[i].unloads.empty())
       return Unload{i, UnloadReason::kAsked};
   if (victim_ && is_free(entries_[*victim_])) return Unload{*victim_, UnloadReason::kRoom};
-  if (!options_.keep_alive) return std::nullopt;
   for (std::size_t i = 0; i < entries_.size(); ++i)
-    if (is_free(entries_[i]) && options_.now() - entries_[i].used >= *options_.keep_alive)
+    if (is_free(entries_[i]) && entries_[i].keep_alive &&
+        options_.now() - entries_[i].used >= *entries_[i].keep_alive)
       return Unload{i, UnloadReason::kIdle};
   return std::nullopt;
 }
 
 std::optional<ModelPool::Clock::time_point> ModelPool::next_expiry() const {
   std::optional<Clock::time_point> out;
-  if (!options_.keep_alive) return out;
   for (const Entry& entry : entries_)
-    if (entry.state == ModelState::kLoaded && entry.leases == 0)
-      out = std::min(out.value_or(Clock::time_point::max()), entry.used + *options_.keep_alive);
+    if (entry.state == ModelState::kLoaded && entry.leases == 0 && entry.keep_alive)
+      out = std::min(out.value_or(Clock::time_point::max()), entry.used + *entry.keep_alive);
   return out;
 }
 

@@ -22,7 +22,6 @@ std::int64_t start_time() {
 
 openai::AccessOptions access_options(const OpenAiServerOptions& options) {
   openai::AccessOptions out;
-  out.api_keys = options.api_keys;
   out.cors_origins = options.cors_origins;
   out.is_https = options.http.tls != nullptr;
   const bool is_local = is_loopback(options.http.host);
@@ -84,7 +83,9 @@ class OpenAiServer::Impl {
   explicit Impl(const OpenAiServerOptions& options)
       : backend_options{options.defaults, options.is_strict_model, options.pooling},
         log(options.log_format, options.log_descriptor),
-        api_handler({access_options(options), options.budget}, log, start_time()) {}
+        api_handler(
+            {access_options(options), options.budget, options.api_keys, options.reread_keys}, log,
+            start_time()) {}
   // Requests are answered through the HTTP server, so they end before it.
   ~Impl() {
     if (service != nullptr) service->end_requests();

@@ -17,12 +17,14 @@
 #include "serve/model_pool.h"
 #include "serve/openai/key_limits.h"
 #include "serve/request_log.h"
+#include "serve/reread.h"
 
 namespace anemone::serve {
 
 struct OpenAiServerOptions {
   HttpOptions http;
-  std::vector<openai::ApiKey> api_keys;  // any of them will do; none: no key is needed
+  std::vector<openai::ApiKey> api_keys;             // any of them will do; none: no key is needed
+  Reread<std::vector<openai::ApiKey>> reread_keys;  // null: they stay
   std::vector<std::string> cors_origins;
   // Names that clients may know the server by, besides addresses, localhost and http.host. If there
   // are none but a key is set, all names are allowed.

@@ -44,7 +44,13 @@ TEST(Completions, BashOffersTheWordsOfAFlag) {
       {"anemone --executor = cpu comp", "compile completions"},
       {"anemone embed x --pooling ''", "last mean"},
       {"anemone export x --dtype b", "bf16"},
-      {"anemone selftest --quant l", "lut6"}};
+      {"anemone selftest --quant l", "lut6"},
+      {"anemone probe --only cache-b", "cache-blend"},
+      {"anemone compile x --quant-for he", "head="},
+      {"anemone compile x --quant-for = he", "head="},
+      {"anemone compile x --quant-for head = lut", "lut4 lut6 lut8"},
+      {"anemone compile x --quant-for = head = lut", "lut4 lut6 lut8"},
+      {"anemone compile x --quant-for head = lut4 --form por", "portable"}};
   for (const auto& [words, offers] : cases) EXPECT_EQ(bash_offers(words), offers) << words;
 }
 
@@ -54,19 +60,23 @@ TEST(Completions, BashOffersFilesWhereAFlagTakesThem) {
   EXPECT_EQ(bash_offers("anemone run mod"), "model.gguf");
   EXPECT_EQ(bash_offers("anemone run x --top-k mod"), "") << "a number";
   EXPECT_EQ(bash_offers("anemone run x -n mod"), "") << "a number";
+  EXPECT_EQ(bash_offers("anemone predict x --input a = mod"), "model.gguf");
   EXPECT_EQ(bash_offers("anemone compile x --quant mod"), "") << "words";
   EXPECT_EQ(bash_offers("anemone cache prune --max-s"), "--max-size");
 }
 
 TEST(Completions, ZshAndFishHaveTheWordsToo) {
   const std::string zsh = run_anemone("completions zsh").out;
-  for (const char* part : {":value:(auto always never)'", ":value:(text json none)'",
-                           ":value:{compadd - portable ", "; _files}'"})
+  for (const char* part :
+       {":value:(auto always never)'", ":value:(text json none)'", ":value:{compadd - portable ",
+        "; _files}'", ":value:{if compset -P \"*=\"; then compadd - none ",
+        "; else compadd -S \"=\" - qkv "})
     EXPECT_NE(zsh.find(part), std::string::npos) << part;
   const std::string fish = run_anemone("completions fish").out;
   for (const char* part :
        {" -l color -x -a 'auto always never' ", " -l log-format -x -a 'text json none' ",
-        " -l form -r -a 'portable ", " -l top-k -x -d ", " -l file -r -d "})
+        " -l form -r -a 'portable ", " -l quant-for -x -a '{qkv,", ",head,embedding}={none,",
+        " -l only -x -a 'cache-", " -l top-k -x -d ", " -l file -r -d "})
     EXPECT_NE(fish.find(part), std::string::npos) << part;
   for (const char* shell : {"zsh", "fish"}) {
     const std::string check =
@@ -83,15 +93,23 @@ TEST(Completions, CompileTakesWhatIsOffered) {
   Context context;
   add_compile_command(app, context);
   int asked = 0;
+  const auto offered = [](const Context::KnownWords& known) {
+    if (known.after_equals.empty()) return known.words;
+    std::vector<std::string> out;
+    for (const std::string& name : known.words)
+      for (const std::string& word : known.after_equals)
+        out.push_back(fmt::format("{}={}", name, word));
+    return out;
+  };
   for (const auto& [option, known] : context.words)
-    for (const std::string& word : known.words) {
+    for (const std::string& word : offered(known)) {
       const Outcome outcome = run_anemone(fmt::format(
           "compile {} -o /nonexistent/x --dry-run {} {}", model, option->get_name(), word));
       EXPECT_EQ(outcome.err.find("[" + option->get_name() + "] expected"), std::string::npos)
           << outcome.err;
       ++asked;
     }
-  EXPECT_GT(asked, 40);
+  EXPECT_GT(asked, 80);
 }
 
 }  // namespace

@@ -3,14 +3,19 @@
 // ready file.
 #include "cli/serve_files.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "cli/file_watch.h"
+#include "cli/serve_reread.h"
 #include "tests/cli/process.h"
 #include "tests/cli/serve_command.h"
 #include "tests/cli/serve_process.h"
@@ -87,6 +92,116 @@ TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
   }
   EXPECT_EQ(serve("--stdin").code, 0) << "which only HTTP has";
   ::unsetenv("ANEMONE_API_KEY");
+}
+
+TEST_F(ServeCommand, ReadsItsKeysAgainWhenTheirFileChanges) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.file("keys");
+  std::ofstream(path) << "old\nkept\n";
+  const ServeProcess server(model(), ready(), {"--api-key-file", path});
+  EXPECT_EQ(status_with(server, "old"), 200);
+  EXPECT_EQ(status_with(server, "new"), 401);
+  const auto wait_for = [&](const std::string& key, int status) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (status_with(server, key) != status && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return status_with(server, key);
+  };
+  std::ofstream(path) << "kept\nnew\n";
+  EXPECT_EQ(wait_for("new", 200), 200);
+  EXPECT_EQ(status_with(server, "old"), 401);
+  EXPECT_EQ(status_with(server, "kept"), 200);
+  // Another file in its place, as editors and certificate tools write them.
+  std::ofstream(folder.file("next")) << "newest\n";
+  std::filesystem::rename(folder.file("next"), path);
+  EXPECT_EQ(wait_for("newest", 200), 200);
+  EXPECT_EQ(status_with(server, "new"), 401);
+  // What is no file of keys changes nothing.
+  std::ofstream(path) << "is no key\n";
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_EQ(status_with(server, "newest"), 200);
+  EXPECT_EQ(status_with(server, "is"), 401);
+  std::filesystem::remove(path);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_EQ(status_with(server, "newest"), 200);
+  std::ofstream(path) << "last\n";
+  EXPECT_EQ(wait_for("last", 200), 200);
+}
+
+TEST_F(ServeCommand, ReadsItsCertificateAgainWhenItsFilesChange) {
+  const testing::TemporaryFolder folder;
+  const auto write = [&](const serve::testing::CertifiedKey& certified) {
+    std::ofstream(folder.file("key")) << certified.key;
+    std::ofstream(folder.file("cert")) << certified.certificate;
+  };
+  const auto first = serve::testing::make_certified_key();
+  write(first);
+  const ServeProcess server(model(), ready(),
+                            {"--tls-cert", folder.file("cert"), "--tls-key", folder.file("key")});
+  const auto has = [&](const serve::testing::CertifiedKey& certified) {
+    return serve::testing::TlsClient(server.port(), certified.certificate).has_tls();
+  };
+  EXPECT_TRUE(has(first));
+  const auto second = serve::testing::make_certified_key();
+  write(second);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!has(second) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(has(second));
+  EXPECT_FALSE(has(first));
+  // The key of another certificate changes nothing.
+  std::ofstream(folder.file("key")) << first.key;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_TRUE(has(second));
+}
+
+TEST(FileWatch, TellsWhatHasChangedOnceASecond) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.file("file");
+  std::ofstream(path) << "1";
+  FileWatch::Clock::time_point now{};
+  FileWatch watch({path}, [&] { return now; });
+  const auto look = [&] {
+    now += std::chrono::seconds(1);
+    return watch.has_changed();
+  };
+  EXPECT_EQ(*look(), false);
+  std::ofstream(path) << "22";
+  EXPECT_EQ(*watch.has_changed(), false) << "it has just looked";
+  EXPECT_EQ(*look(), true);
+  EXPECT_EQ(*look(), false);
+  std::filesystem::remove(path);
+  const auto gone = look();
+  EXPECT_EQ(gone.status().code(), Code::kIo);
+  EXPECT_EQ(*look(), false) << "the error is given once";
+  std::ofstream(path) << "22";
+  EXPECT_EQ(*look(), true);
+}
+
+TEST(KeysOfAFile, AreSaidToStayInOneLine) {
+  const testing::TemporaryFolder folder;
+  ServeOptions options;
+  options.key.file = folder.file("keys");
+  std::ofstream(options.key.file) << "secret-one\n";
+  const auto reread = reread_keys(options);
+  ASSERT_TRUE(reread != nullptr);
+  EXPECT_FALSE(reread().has_value());
+  std::ofstream(options.key.file) << "secret two three\n";
+  // It looks at the file a second after it was made.
+  std::string lines;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (lines.empty() && std::chrono::steady_clock::now() < end) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_FALSE(reread().has_value());
+    lines = ::testing::internal::GetCapturedStderr();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(lines.starts_with("anemone: cannot read the API keys again: ")) << lines;
+  EXPECT_NE(lines.find("line 1"), std::string::npos) << lines;
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 1) << lines;
+  EXPECT_EQ(lines.find("secret"), std::string::npos) << lines;
+  options.key.file.clear();
+  EXPECT_TRUE(reread_keys(options) == nullptr);
 }
 
 // A log of JSON has no other lines.

@@ -102,6 +102,11 @@ const CallCase kCases[] = {
      R"(<|tool_call_start|>[weather(city="P", unit="C", at=[1, 2])]<|tool_call_end|>)",
      R"(<|tool_call_start|>[weather(city="P", days=2), now()]<|tool_call_end|>)",
      R"(<|tool_call_start|>[weather(days=2)]<|tool_call_end|>)"},
+    {"Gemma", CallSyntax::kGemma,
+     "<|tool_call>call:weather{at:[1,2.5],city:<|\"|>New\n\"York\" <3<|\"|>,days:3,"
+     "unit:<|\"|>C<|\"|>}<tool_call|>",
+     "<|tool_call>call:weather{city:<|\"|>P<|\"|>}<tool_call|><|tool_call>call:now{}<tool_call|>",
+     "<|tool_call>call:weather{city:<|\"|>P<|\"|>,unit:<|\"|>K<|\"|>}<tool_call|>"},
 };
 
 class CallGrammarTest : public ::testing::TestWithParam<CallCase> {};
@@ -145,8 +150,9 @@ TEST_P(CallGrammarTest, TakesContentOfAFormatOrCalls) {
 }
 
 // The value that a client gets for the parameter "a" of this schema, when the model writes `text`
-// for it; "refused" where the grammar does not let it.
-std::string argument(const std::string& schema, const std::string& text) {
+// for it between the two parts of a call; "refused" where the grammar does not let it.
+std::string argument_of(CallSyntax syntax, const std::string& schema, const std::string& before,
+                        const std::string& text, const std::string& behind) {
   std::vector<text::ToolFunction> functions;
   functions.push_back(
       {"f",
@@ -154,10 +160,9 @@ std::string argument(const std::string& schema, const std::string& text) {
                        R"(}, "$defs": {"name": {"type": "string"}, "unit": {"enum": ["C", "F"]},
                                 "loop": {"$ref": "#/$defs/loop"}}})",
                    "schema")});
-  AnswerForm form = form_of(CallSyntax::kQwenXml);
+  AnswerForm form = form_of(syntax);
   form.tools = std::make_shared<const text::ToolSet>(std::move(functions));
-  const std::string answer = "<tool_call>\n<function=f>\n<parameter=a>\n" + text +
-                             "\n</parameter>\n</function>\n</tool_call>";
+  const std::string answer = before + text + behind;
   if (!follows(form, answer)) return "refused";
   text::AnswerParser parser({form.syntax, form.tools, form.is_in_reasoning});
   std::vector<text::AnswerEvent> events = parser.push(answer);
@@ -170,6 +175,18 @@ std::string argument(const std::string& schema, const std::string& text) {
   const auto arguments = parse_json(out, "arguments");
   EXPECT_TRUE(arguments.ok()) << out;
   return arguments.ok() ? dump_json((*arguments)["a"]) : out;
+}
+
+std::string argument(const std::string& schema, const std::string& text) {
+  return argument_of(CallSyntax::kQwenXml, schema, "<tool_call>\n<function=f>\n<parameter=a>\n",
+                     text, "\n</parameter>\n</function>\n</tool_call>");
+}
+
+// Quotes of `text` stand for the marks around texts.
+std::string gemma_argument(const std::string& schema, const std::string& text) {
+  std::string marked;
+  for (const char byte : text) marked += byte == '\'' ? "<|\"|>" : std::string(1, byte);
+  return argument_of(CallSyntax::kGemma, schema, "<|tool_call>call:f{a:", marked, "}<tool_call|>");
 }
 
 TEST(XmlArguments, AreTextsWhereAnAlternativeTakesTexts) {
@@ -223,6 +240,68 @@ TEST(XmlArguments, HoldTheLimitsOfTexts) {
   EXPECT_EQ(argument(nullable, "soon"), "refused");
 }
 
+TEST(GemmaArguments, HaveTextsBetweenMarks) {
+  const std::string text = R"({"type": "string"})";
+  EXPECT_EQ(gemma_argument(text, "'Pa\"ris\\\n'"), R"("Pa\"ris\\\n")");
+  EXPECT_EQ(gemma_argument(text, "''"), R"("")");
+  EXPECT_EQ(gemma_argument(text, "'a < b <| c <tool_call'"), R"("a < b <| c <tool_call")");
+  EXPECT_EQ(gemma_argument(text, "Paris"), "refused");
+  EXPECT_EQ(gemma_argument(text, "\"Paris\""), "refused");
+  // Where the parser would end the call, or begin another one.
+  EXPECT_EQ(gemma_argument(text, "'a<tool_call|>'"), "refused");
+  EXPECT_EQ(gemma_argument(text, "'a<|tool_call>'"), "refused");
+  const std::string short_text = R"({"type": "string", "minLength": 1, "maxLength": 2})";
+  EXPECT_EQ(gemma_argument(short_text, "'\u00e4b'"), "\"\u00e4b\"");
+  EXPECT_EQ(gemma_argument(short_text, "'abc'"), "refused");
+  EXPECT_EQ(gemma_argument(short_text, "''"), "refused");
+  EXPECT_EQ(gemma_argument(short_text, "'<'"), "refused");
+  const std::string pattern = R"({"type": "string", "pattern": "^[a-c\"]+.$"})";
+  EXPECT_EQ(gemma_argument(pattern, "'a\"b!'"), R"("a\"b!")");
+  EXPECT_EQ(gemma_argument(pattern, "'x!'"), "refused");
+  EXPECT_EQ(gemma_argument(pattern, "'a<'"), "refused");
+  EXPECT_EQ(gemma_argument(R"({"type": "string", "format": "date"})", "'2024-02-03'"),
+            R"("2024-02-03")");
+}
+
+TEST(GemmaArguments, AreOfTheListedValues) {
+  const std::string schema = R"({"enum": ["a<b", 1, null, {"k": ["v"]}]})";
+  EXPECT_EQ(gemma_argument(schema, "'a<b'"), R"("a<b")");
+  EXPECT_EQ(gemma_argument(schema, "1"), "1");
+  EXPECT_EQ(gemma_argument(schema, "null"), "null");
+  EXPECT_EQ(gemma_argument(schema, "{k:['v']}"), R"({"k":["v"]})");
+  EXPECT_EQ(gemma_argument(schema, "'1'"), "refused");
+  const std::string limited = R"({"type": "string", "enum": ["a", "abc"], "maxLength": 2})";
+  EXPECT_EQ(gemma_argument(limited, "'a'"), R"("a")");
+  EXPECT_EQ(gemma_argument(limited, "'abc'"), "refused");
+}
+
+TEST(GemmaArguments, HaveBareNamesInTheirOrder) {
+  const std::string schema = R"({"type": "object", "required": ["b"], "properties": {
+      "b": {"type": "array", "items": {"type": "string"}}, "C": {"$ref": "#/$defs/unit"},
+      "a": {"type": "boolean"}, "x:y": {"type": "integer"}}})";
+  EXPECT_EQ(gemma_argument(schema, "{a:true,b:['x','y'],C:'F','x:y':-1}"),
+            R"({"a":true,"b":["x","y"],"C":"F","x:y":-1})");
+  EXPECT_EQ(gemma_argument(schema, "{b:[]}"), R"({"b":[]})");
+  EXPECT_EQ(gemma_argument(schema, "{b:[],a:true}"), "refused");
+  EXPECT_EQ(gemma_argument(schema, "{a:true}"), "refused");
+  EXPECT_EQ(gemma_argument(schema, "{'b':[]}"), "refused");
+  EXPECT_EQ(gemma_argument(schema, "{b: []}"), "refused");
+}
+
+TEST(GemmaArguments, TakeOtherNamesWhereTheSchemaDoes) {
+  const std::string schema = R"({"type": "object", "properties": {"ab": {"type": "integer"}},
+                                 "additionalProperties": {"type": "boolean"}})";
+  EXPECT_EQ(gemma_argument(schema, "{ab:1,a:true,abc:false}"), R"({"ab":1,"a":true,"abc":false})");
+  EXPECT_EQ(gemma_argument(schema, "{\u00e4.b-1:true}"), "{\"\u00e4.b-1\":true}");
+  for (const char* other : {"{ab:true}", "{abc:1}", "{:true}", "{ a:true}", "{a b:true}"})
+    EXPECT_EQ(gemma_argument(schema, other), "refused") << other;
+  EXPECT_EQ(gemma_argument("{}", "{x:{y:[1.5,null,'t',{}]},z:[]}"),
+            R"({"x":{"y":[1.5,null,"t",{}]},"z":[]})");
+  const std::string named = R"({"type": "object", "propertyNames": {"pattern": "^[xy]+$"}})";
+  EXPECT_EQ(gemma_argument(named, "{'xy':1}"), R"({"xy":1})");
+  EXPECT_EQ(gemma_argument(named, "{'z':1}"), "refused");
+}
+
 TEST(AnswerGrammar, LeavesTheReasoningFree) {
   AnswerForm form;
   form.format = ResponseFormat{.kind = ResponseFormat::Kind::kChoice, .choices = {"yes", "no"}};
@@ -239,7 +318,6 @@ TEST(AnswerGrammar, LeavesTheReasoningFree) {
 }
 
 TEST(AnswerGrammar, SaysWhatItCannotFollow) {
-  EXPECT_EQ(grammar_of(form_of(CallSyntax::kGemma)).status().code(), Code::kUnsupported);
   EXPECT_EQ(grammar_of(form_of(CallSyntax::kNone)).status().code(), Code::kUnsupported);
   const auto refused = [](const char* schema, CallSyntax syntax) {
     std::vector<text::ToolFunction> functions;
@@ -269,6 +347,15 @@ TEST(AnswerGrammar, SaysWhatItCannotFollow) {
   }
   EXPECT_TRUE(refused(R"({"anyOf": [{"type": "object"}]})", CallSyntax::kPython)
                   .starts_with("[tools#/anyOf] expected named parameters"));
+  for (const char* schema : {R"({"enum": ["a", "<|\"|>"]})", R"({"const": ["<tool_call|>"]})",
+                             R"({"type": "object", "properties": {"<|tool_call>": {}}})"}) {
+    const std::string message =
+        refused((R"({"type": "object", "properties": {"a": )" + std::string(schema) + "}}").c_str(),
+                CallSyntax::kGemma);
+    EXPECT_TRUE(message.starts_with("[tools#/properties/a")) << message;
+    EXPECT_NE(message.find("texts that can be written between marks"), std::string::npos)
+        << message;
+  }
 }
 
 }  // namespace

@@ -312,5 +312,18 @@ TEST(Grammar, HasFreeTextAroundAMarker) {
   }
 }
 
+TEST(Grammar, HasFreeTextWithoutOtherMarkers) {
+  const std::string_view excluded[] = {"<|b>", "<b|>", "xa"};
+  const std::string marker = "<|\"|>";
+  GrammarBuilder b;
+  const auto grammar = of(b, text_up_to(b, marker, excluded));
+  for (const std::string text :
+       {"", "<", "<<|", "<|b", "<b|", "x", "x<|\"|", "<b<|", "<|b<b", "a\xff"})
+    EXPECT_TRUE(matches(grammar, text + marker)) << text;
+  for (const std::string text : {"<|b>", "a<b|>", "<<b|>", "x<|b<|b>", "xa", "<xa", "xxa"})
+    EXPECT_FALSE(begins(grammar, text)) << text;
+  EXPECT_FALSE(begins(grammar, marker + "a"));
+}
+
 }  // namespace
 }  // namespace anemone::grammar

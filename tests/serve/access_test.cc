@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may use the server: keys, pages of others, names of the host.
+#include <atomic>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <optional>
+#include <vector>
 
 #include "tests/serve/test_server.h"
 
@@ -35,6 +38,27 @@ TEST(ServerKey, IsNeededForAllButHealth) {
                             "Bearer secretsecret", "Bearer"})
     EXPECT_EQ(status("/v1/models", fmt::format("Authorization: {}\r\n", wrong)), 401) << wrong;
   EXPECT_EQ(status("/nowhere", ""), 401) << "nothing is told to strangers";
+}
+
+TEST(ServerKey, MayBeAnotherOneLater) {
+  std::atomic<bool> has_changed = false;
+  OpenAiServerOptions options;
+  options.api_keys = {{"old"}, {"kept"}};
+  options.reread_keys = [&]() -> std::optional<std::vector<openai::ApiKey>> {
+    if (!has_changed.exchange(false)) return std::nullopt;
+    return std::vector<openai::ApiKey>{{"kept"}, {"new"}};
+  };
+  TestServer server(options);
+  const auto status = [&](const std::string& key) {
+    return fetch(server.port(), get_text("/v1/models", "X-Api-Key: " + key + "\r\n")).status;
+  };
+  EXPECT_EQ(status("old"), 200);
+  EXPECT_EQ(status("new"), 401);
+  has_changed = true;
+  EXPECT_EQ(status("new"), 200);
+  EXPECT_EQ(status("kept"), 200);
+  EXPECT_EQ(status("old"), 401);
+  EXPECT_EQ(status(""), 401);
 }
 
 TEST(ServerOrigin, IsCheckedAgainstPagesOfOthers) {

@@ -86,6 +86,12 @@ TEST(BadBody, OfAChatIsRefusedWithItsField) {
        {CHAT(R"("model": "gpt")"), "model", 404, "model_not_found"},
        {CHAT(R"("model": 5)"), "model"},
        {CHAT(R"("model": "")"), "model"},
+       {CHAT(R"("keep_alive": "soon")"), "keep_alive"},
+       {CHAT(R"("keep_alive": "")"), "keep_alive"},
+       {CHAT(R"("keep_alive": "-soon")"), "keep_alive"},
+       {CHAT(R"("keep_alive": true)"), "keep_alive"},
+       {CHAT(R"("keep_alive": 31536001)"), "keep_alive"},
+       {CHAT(R"("keep_alive": "8761h")"), "keep_alive"},
        {CHAT(R"("temperature": -0.1)"), "temperature"},
        {CHAT(R"("temperature": 2.1)"), "temperature"},
        {CHAT(R"("temperature": "hot")"), "temperature"},
@@ -208,6 +214,7 @@ TEST(BadBody, OfACompletionIsRefusedWithItsField) {
                       {TEXT(R"("suffix": "x")"), "suffix"},
                       {TEXT(R"("best_of": 2)"), "best_of"},
                       {TEXT(R"("best_of": 99)"), "best_of"},
+                      {TEXT(R"("keep_alive": [])"), "keep_alive"},
                       {TEXT(R"("model": "x")"), "model", 404, "model_not_found"}});
 }
 

@@ -117,6 +117,28 @@ TEST(ChatRequestCodec, SaysWhatAPartHasInPlaceOfText) {
   EXPECT_EQ(message(R"({"type": "text"})"), expected + "none");
 }
 
+TEST(RequestCodecs, ReadHowLongTheModelStays) {
+  using Time = std::optional<std::chrono::milliseconds>;
+  const auto time_of = [](const std::string& value) {
+    const auto request = parse_embedding_request(R"({"input": "x", "keep_alive": )" + value + "}");
+    EXPECT_TRUE(request.ok()) << request.status().message();
+    EXPECT_TRUE(request->keep_alive.has_value()) << value;
+    return request->keep_alive.value_or(KeepAlive()).time;
+  };
+  EXPECT_EQ(time_of("300"), Time(std::chrono::seconds(300)));
+  EXPECT_EQ(time_of("0"), Time(std::chrono::seconds(0)));
+  EXPECT_EQ(time_of("0.5"), Time(std::chrono::milliseconds(500)));
+  EXPECT_EQ(time_of(R"("5m")"), Time(std::chrono::minutes(5)));
+  for (const char* value : {"-1", "-0.5", R"("-1")", R"("-5m")"})
+    EXPECT_EQ(time_of(value), Time()) << value;
+  const auto unsaid = parse_embedding_request(R"({"input": "x", "keep_alive": null})");
+  ASSERT_TRUE(unsaid.ok());
+  EXPECT_FALSE(unsaid->keep_alive.has_value());
+  EXPECT_EQ(parse_embedding_request(R"({"input": "x", "keep_alive": "soon"})").status().message(),
+            "[keep_alive] expected a time of at most 365 days, as 300, \"5m\" or \"1h\", or -1, "
+            "got \"soon\"");
+}
+
 TEST(CompletionRequestCodec, TellsTextsFromIds) {
   const auto one = parse_completion_request(R"({"prompt": [1, 2]})");
   ASSERT_TRUE(one.ok());

@@ -226,6 +226,7 @@ TEST_F(JsonlTest, SaysWhatIsWrongWithALine) {
                            R"({"describe": 1})",
                            R"({"describe": "tiny", "prompt": "x"})",
                            R"({"prompt": "x", "model": "other"})",
+                           R"({"prompt": "x", "keep_alive": "soon"})",
                            "{\"prompt\": \"\xff\"}"}) {
     const Json out = answer(line);
     EXPECT_EQ(out["ok"], false) << line;

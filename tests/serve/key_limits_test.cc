@@ -9,8 +9,11 @@
 #include <iterator>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/descriptor.h"
+#include "serve/openai/key_ring.h"
 #include "tests/serve/test_server.h"
 #include "tests/support/shared_data.h"
 
@@ -85,6 +88,33 @@ TEST(KeyUsage, CountsWhatRunsForEachKey) {
   held[1].reset();
   EXPECT_FALSE(usage.admit(0, now, held[1]));
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(usage.admit(2, now, held[4]));
+}
+
+TEST(KeyRing, GoesOnWithTheCountsOfKeysThatStay) {
+  using Keys = std::vector<ApiKey>;
+  std::optional<Keys> next;
+  const KeyLimits one_an_hour = {.rate = 1, .rate_period = 3600s};
+  KeyRing ring({{"stays", one_an_hour}, {"goes"}, {"changes", one_an_hour}},
+               [&] { return std::exchange(next, std::nullopt); });
+  const auto now = KeyUsage::Clock::now();
+  const auto admits = [&](std::size_t key) {
+    KeyUsage::Admission admission;
+    return !ring.current()->admit(key, now, admission);
+  };
+  EXPECT_TRUE(admits(0));
+  EXPECT_TRUE(admits(2));
+  EXPECT_FALSE(admits(0));
+  const auto before = ring.current();
+  next = Keys{{"comes"}, {"changes", {.rate = 2, .rate_period = 3600s}}, {"stays", one_an_hour}};
+  EXPECT_EQ(ring.current()->keys().front().key, "comes");
+  EXPECT_EQ(before->keys().front().key, "stays") << "a request goes on with the keys that it has";
+  EXPECT_TRUE(admits(0));
+  EXPECT_TRUE(admits(1));
+  EXPECT_TRUE(admits(1));
+  EXPECT_FALSE(admits(1));
+  EXPECT_FALSE(admits(2));
+  next = Keys();
+  EXPECT_EQ(ring.current()->keys().size(), 3U) << "no keys would let everybody in";
 }
 
 constexpr const char* kAsk = R"({"prompt": "x", "max_tokens": 2})";

@@ -126,8 +126,9 @@ TEST(OpenApi, DescribesEveryRoute) {
   const Json& models = document["paths"]["/models/{model}"]["get"];
   EXPECT_EQ(models["parameters"][0]["name"], "model");
   const Json& chat = document["paths"]["/chat/completions"]["post"];
-  EXPECT_EQ(chat["requestBody"]["content"]["application/json"]["schema"]["required"],
-            Json::array({"messages"}));
+  const Json& schema = chat["requestBody"]["content"]["application/json"]["schema"];
+  EXPECT_EQ(schema["required"], Json::array({"messages"}));
+  EXPECT_TRUE(schema["properties"]["keep_alive"].is_object()) << schema;
   EXPECT_EQ(document["paths"]["/health"]["get"]["security"], Json::array());
   EXPECT_TRUE(document["components"]["schemas"]["Error"].is_object());
 }

@@ -202,6 +202,38 @@ TEST_F(LoadingModels, GoAfterTheirTimeWithoutRequests) {
   EXPECT_EQ(ask("a").status, 200);
 }
 
+TEST_F(LoadingModels, StayForAsLongAsTheirRequestsSay) {
+  start({.keep_alive = 60s});
+  const auto ask_for = [&](const std::string& model, const std::string& keep_alive) {
+    const std::string more = fmt::format(R"(, "keep_alive": {})", keep_alive);
+    EXPECT_EQ(fetch(port(), completion(model, 3, more)).status, 200) << keep_alive;
+  };
+  const auto is_unloaded = [&] { return state("a") == "unloaded"; };
+  ask_for("a", "0");
+  EXPECT_TRUE(wait_until(is_unloaded));
+  ask_for("b", "-1");
+  // A request that waits for its model, and one that has it at once.
+  ask_for("a", R"("5m")");
+  ask_for("a", R"("0s")");
+  EXPECT_TRUE(wait_until(is_unloaded));
+  ask_for("a", "90.5");
+  ASSERT_TRUE(wait_until([&] { return server_->counts().finished == 5; }));
+  const auto pass = [&](std::chrono::milliseconds time) {
+    now_ = now_.load() + std::chrono::duration_cast<ModelPool::Clock::duration>(time);
+    pool_->look_again();
+  };
+  pass(90s);
+  EXPECT_EQ(state("a"), "loaded");
+  // The lease may have been given back after the answer.
+  EXPECT_TRUE(wait_until([&] {
+    pass(500ms);
+    return is_unloaded();
+  }));
+  pass(1h);
+  EXPECT_EQ(state("b"), "loaded");
+  EXPECT_EQ(provider_->loads(), "abaa");
+}
+
 TEST_F(LoadingModels, ThatCannotBeLoadedAreAnErrorOfTheRequest) {
   start();
   provider_->fail("a", io_error("[/secret/a] cannot open"));

@@ -258,6 +258,44 @@ TEST_F(PoolOfThree, AnIdleModelIsUnloadedAfterItsTime) {
   EXPECT_EQ(again.end(), Code::kOk);
 }
 
+TEST_F(PoolOfThree, AModelMayHaveATimeOfItsOwnUntilItIsUnloaded) {
+  const auto pool = make({.keep_alive = 300s});
+  Asker other(*pool, 1);
+  ASSERT_EQ(other.end(), Code::kOk);
+  const auto use = [&](std::optional<std::chrono::milliseconds> time) {
+    Asker asker(*pool, 0);
+    ASSERT_EQ(asker.end(), Code::kOk);
+    pool->set_keep_alive(0, time);
+  };
+  use(10s);
+  pass(*pool, 9s);
+  EXPECT_NE(pool->peek(0), nullptr);
+  pass(*pool, 1s);
+  EXPECT_TRUE(wait_for_state(*pool, 0, ModelState::kUnloaded));
+  use(0s);
+  EXPECT_TRUE(wait_for_state(*pool, 0, ModelState::kUnloaded)) << "right after the request";
+  use(std::nullopt);
+  pass(*pool, 100'000s);
+  EXPECT_NE(pool->peek(0), nullptr);
+  // The time lasts for the requests after it, and the model's next load has that of the options.
+  Asker later(*pool, 0);
+  ASSERT_EQ(later.end(), Code::kOk);
+  later.give_back();
+  pass(*pool, 100'000s);
+  EXPECT_NE(pool->peek(0), nullptr);
+  use(0s);
+  EXPECT_TRUE(wait_for_state(*pool, 0, ModelState::kUnloaded));
+  Asker again(*pool, 0);
+  ASSERT_EQ(again.end(), Code::kOk);
+  again.give_back();
+  pass(*pool, 299s);
+  EXPECT_NE(pool->peek(0), nullptr);
+  pass(*pool, 1s);
+  EXPECT_TRUE(wait_for_state(*pool, 0, ModelState::kUnloaded));
+  EXPECT_EQ(pool->list()[1].state, ModelState::kLoaded);
+  EXPECT_EQ(provider_->loads(), "baaaa");
+}
+
 TEST_F(PoolOfThree, UnloadsOnRequestOnceNobodyHasALease) {
   const auto pool = make({});
   std::promise<bool> unloaded;

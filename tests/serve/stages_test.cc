@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/serve/jsonl_fixture.h"
 #include "tests/serve/tool_calls_fixture.h"
@@ -16,6 +17,18 @@ const std::string kManifest = R"({"name": "plan", "stop_token_ids": [122], "stag
     {"kind": "literal", "token_ids": [66, 61]},
     {"kind": "field", "min_tokens": 1, "max_tokens": 2}, {"kind": "open"}]})";
 
+// What is told of a text that went through all of them.
+Json counts_of_all(std::int64_t open_tokens) {
+  return {{"name", "plan"},
+          {"forced_tokens", 4},
+          {"field_content_tokens", 5},
+          {"field_newline_tokens", 2},
+          {"open_tokens", open_tokens},
+          {"fields_completed", 2},
+          {"active_stage", 5},
+          {"field_token_counts", {3, 2}}};
+}
+
 TEST_F(ToolCallsTest, GivesAnAnswerInStages) {
   Json body = {{"messages", kHi}};
   body["structured_outputs"]["stages"] = *parse_json(kManifest, "manifest");
@@ -24,6 +37,54 @@ TEST_F(ToolCallsTest, GivesAnAnswerInStages) {
   const Json answer = post(body);
   EXPECT_EQ(answer["choices"][0]["finish_reason"], "stop");
   EXPECT_EQ(answer["choices"][0]["message"]["content"], std::string("A=one\nB=\0a\nter z", 16));
+  EXPECT_EQ(answer["choices"][0]["structured_cot"], counts_of_all(5));
+  body.erase("structured_outputs");
+  EXPECT_FALSE(post(body)["choices"][0].contains("structured_cot"));
+}
+
+// Each choice has its own, in a stream with the reason why it ended.
+TEST_F(ToolCallsTest, CountsTheTokensOfStagesInEveryChoice) {
+  const Json stages = {{"stages", *parse_json(kManifest, "manifest")}};
+  const Json chat = {{"messages", kHi}, {"structured_outputs", stages}, {"n", 2}};
+  Json plain = {{"messages", kHi}};
+  say(plain, "A=one\nB=kl\nand z");
+  const Json text = {
+      {"prompt", "xy"}, {"structured_outputs", stages}, {"n", 2}, {"max_tokens", 60}};
+  const auto expect_counts = [&](const char* path, Json body, std::int64_t open_tokens) {
+    SCOPED_TRACE(path);
+    const Json answer = testing::json_of(
+        testing::fetch(server_.port(), testing::post_text(path, dump_json(body))).body);
+    ASSERT_EQ(answer["choices"].size(), 2U) << dump_json(answer);
+    for (const Json& choice : answer["choices"])
+      EXPECT_EQ(choice["structured_cot"], counts_of_all(open_tokens));
+    body["stream"] = true;
+    std::vector<Json> counts(2);
+    const testing::Answer streamed =
+        testing::fetch(server_.port(), testing::post_text(path, dump_json(body)));
+    for (const std::string& event : testing::events_of(streamed.body)) {
+      if (event == "[DONE]") continue;
+      const Json choice = testing::json_of(event)["choices"][0];
+      EXPECT_EQ(choice.contains("structured_cot"), choice["finish_reason"].is_string()) << event;
+      if (choice.contains("structured_cot"))
+        counts.at(choice["index"].get<std::size_t>()) = choice["structured_cot"];
+    }
+    EXPECT_EQ(counts, std::vector<Json>(2, counts_of_all(open_tokens)));
+  };
+  expect_counts(kChat, chat, 5);
+  expect_counts("/v1/completions", text, 13);
+}
+
+TEST_F(ToolCallsTest, CountsTheTokensOfStagesForClientsOfLlamaCpp) {
+  Json body = {{"prompt", "xy"}};
+  body["structured_outputs"]["stages"] = *parse_json(kManifest, "manifest");
+  const auto answer = [&] {
+    return testing::fetch(server_.port(), testing::post_text("/completion", dump_json(body))).body;
+  };
+  EXPECT_EQ(testing::json_of(answer())["structured_cot"], counts_of_all(13));
+  body["stream"] = true;
+  const auto events = testing::events_of(answer());
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(testing::json_of(events.back())["structured_cot"], counts_of_all(13));
 }
 
 // Stages describe the whole answer, so no part of it could be a tool call.
@@ -62,15 +123,7 @@ TEST_F(JsonlTest, CountsTheTokensOfAnAnswerInStages) {
     const Json out = answer(fmt::format(R"({{"prompt": "xy", {}}})", field));
     EXPECT_EQ(out["text"], "A=efg\nB=kl\nnopqrstuvwxyz") << out;
     EXPECT_EQ(out["finish_reason"], "stop");
-    const Json& counts = out["structured_cot"];
-    EXPECT_EQ(counts["name"], "plan");
-    EXPECT_EQ(counts["forced_tokens"], 4);
-    EXPECT_EQ(counts["field_content_tokens"], 5);
-    EXPECT_EQ(counts["field_newline_tokens"], 2);
-    EXPECT_EQ(counts["open_tokens"], 13);
-    EXPECT_EQ(counts["fields_completed"], 2);
-    EXPECT_EQ(counts["active_stage"], 5);
-    EXPECT_EQ(counts["field_token_counts"], Json::array({3, 2}));
+    EXPECT_EQ(out["structured_cot"], counts_of_all(13));
   }
   EXPECT_FALSE(answer(R"({"prompt": "xy", "max_new": 2})").contains("structured_cot"));
 }

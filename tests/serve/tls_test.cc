@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP over TLS: the answers are those of plain HTTP, and a handshake that fails or takes too long
 // harms nobody else.
+#include <atomic>
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <list>
+#include <optional>
 #include <thread>
 
 #include "serve/http/tls_context.h"
@@ -59,6 +61,30 @@ class TlsTest : public ::testing::Test {
 
   const anemone::testing::TemporaryFolder folder_;
 };
+
+TEST_F(TlsTest, MayHaveAnotherCertificateLater) {
+  const CertifiedKey renewed = testing::make_certified_key();
+  write("renewed", renewed.certificate);
+  write("renewed_key", renewed.key);
+  const auto next = load("renewed", "renewed_key");
+  ASSERT_TRUE(next.ok()) << next.status().message();
+  std::atomic<bool> has_changed = false;
+  OpenAiServerOptions with_next = options();
+  with_next.http.reread_tls = [&]() -> std::optional<std::shared_ptr<const TlsContext>> {
+    if (!has_changed.exchange(false)) return std::nullopt;
+    return *next;
+  };
+  TestServer server(with_next);
+  TlsClient before(server.port(), certified_key().certificate);
+  ASSERT_TRUE(before.has_tls());
+  EXPECT_FALSE(TlsClient(server.port(), renewed.certificate).has_tls());
+  has_changed = true;
+  EXPECT_TRUE(TlsClient(server.port(), renewed.certificate).has_tls());
+  EXPECT_FALSE(TlsClient(server.port(), certified_key().certificate).has_tls());
+  // A connection that is there goes on.
+  ASSERT_TRUE(before.send(get_text("/health")));
+  EXPECT_EQ(before.receive().status, 200);
+}
 
 TEST_F(TlsTest, AnswersAsPlainHttpDoes) {
   TestServer server(options());

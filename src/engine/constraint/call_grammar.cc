@@ -2,6 +2,7 @@
 #include "engine/constraint/call_grammar.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -30,6 +31,11 @@ using text::ToolFunction;
 constexpr std::size_t kMaxStates = 500'000;
 constexpr grammar::JsonGrammarOptions kOptions{.closes_objects = true};
 
+// The values of Gemma's calls. Its parser ends a call at the closing marker, wherever that stands.
+constexpr std::array<std::string_view, 2> kGemmaMarkers = {"<|tool_call>", "<tool_call|>"};
+constexpr grammar::JsonGrammarOptions kGemmaOptions{
+    .marks = grammar::TextMarks{"<|\"|>", kGemmaMarkers}, .closes_objects = true};
+
 // How several calls of a syntax are put together.
 struct Form {
   std::string open;       // before the first call
@@ -50,6 +56,7 @@ Form form_of(CallSyntax syntax) {
     case CallSyntax::kPython:
       return {"<|tool_call_start|>[", ", ", "]<|tool_call_end|>"};
     case CallSyntax::kMistralNamed:
+    case CallSyntax::kGemma:
       return {};
     default:
       return {"", "", "", false};
@@ -95,6 +102,8 @@ class CallGrammar {
                                "</function>\n</tool_call>");
       case CallSyntax::kPython:
         return with_parameters(function, name + "(", ")");
+      case CallSyntax::kGemma:
+        return around("<|tool_call>call:" + name, function, literal("<tool_call|>"));
       default:
         break;
     }
@@ -126,9 +135,10 @@ class CallGrammar {
   // The texts of a schema that is a part of the function's.
   Result<NodeId> values_of(const ToolFunction& function, const Json& schema,
                            const std::string& pointer) {
-    ANEMONE_ASSIGN_OR_RETURN(
-        auto values,
-        grammar::grammar_from_json_schema(function.parameters(), schema, pointer, kOptions, work_));
+    ANEMONE_ASSIGN_OR_RETURN(auto values,
+                             grammar::grammar_from_json_schema(
+                                 function.parameters(), schema, pointer,
+                                 syntax_ == CallSyntax::kGemma ? kGemmaOptions : kOptions, work_));
     states_ += values->state_count();
     if (states_ > kMaxStates)
       return unsupported(
@@ -255,7 +265,7 @@ class CallGrammar {
 }  // namespace
 
 bool has_call_grammar(CallSyntax syntax) {
-  return syntax != CallSyntax::kNone && syntax != CallSyntax::kGemma;
+  return syntax != CallSyntax::kNone;
 }
 
 bool can_be_strict(CallSyntax syntax) {

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "grammar/notation/marked_text.h"
 #include "text/utf8.h"
 
 namespace anemone::grammar {
 namespace {
 
 constexpr std::uint64_t kMaxSpaces = 40;
+// What ends a name that stands alone, or begins another part.
+constexpr std::string_view kSyntax = ":,{}[]<";
 
 ByteSet bytes_of(std::string_view bytes) {
   ByteSet set;
@@ -21,8 +24,8 @@ ByteSet bytes_of(std::string_view bytes) {
 
 }  // namespace
 
-JsonRules::JsonRules(GrammarBuilder& builder, JsonSpacing spacing)
-    : builder_(builder), spacing_(spacing) {}
+JsonRules::JsonRules(GrammarBuilder& builder, JsonSpacing spacing, std::optional<TextMarks> marks)
+    : builder_(builder), spacing_(spacing), marks_(marks) {}
 
 NodeId JsonRules::once(std::optional<RuleId>& rule, std::string_view name,
                        NodeId (JsonRules::*make)()) {
@@ -73,16 +76,16 @@ NodeId JsonRules::empty_brackets(char open, char close) {
                             builder_.literal(std::string_view(&close, 1))});
 }
 NodeId JsonRules::comma() {
-  const NodeId mark = builder_.literal(",");
-  if (spacing_ == JsonSpacing::kCompact)
-    return builder_.sequence({mark, builder_.optional(builder_.literal(" "))});
-  return builder_.sequence({space(), mark, space()});
+  return separator(",");
 }
 NodeId JsonRules::colon() {
-  const NodeId mark = builder_.literal(":");
-  if (spacing_ == JsonSpacing::kCompact)
-    return builder_.sequence({mark, builder_.optional(builder_.literal(" "))});
-  return builder_.sequence({space(), mark, space()});
+  return separator(":");
+}
+NodeId JsonRules::separator(std::string_view mark) {
+  const NodeId literal = builder_.literal(mark);
+  if (spacing_ != JsonSpacing::kCompact) return builder_.sequence({space(), literal, space()});
+  if (marks_) return literal;
+  return builder_.sequence({literal, builder_.optional(builder_.literal(" "))});
 }
 
 NodeId JsonRules::make_value() {
@@ -95,13 +98,14 @@ NodeId JsonRules::make_value() {
 }
 
 NodeId JsonRules::make_object() {
-  const NodeId member = builder_.sequence({string(), colon(), value()});
+  const NodeId member = builder_.sequence({name(), colon(), value()});
   const NodeId more = builder_.repeat(builder_.sequence({comma(), member}), 0, kUnbounded);
   return builder_.choice(
       {empty_brackets('{', '}'), builder_.sequence({open('{'), member, more, close('}')})});
 }
 
 NodeId JsonRules::make_character() {
+  if (marks_) return one_of(builder_, CodePointSet::all(), form());
   const NodeId plain = one_of(builder_, escaped_in_json().inverted(), TextForm::kPlain);
   const NodeId hex = builder_.bytes(bytes_of("0123456789abcdefABCDEF"));
   const auto four = [&](NodeId first, NodeId second) {
@@ -120,25 +124,61 @@ NodeId JsonRules::make_character() {
 }
 
 NodeId JsonRules::quoted(NodeId inside) {
-  const NodeId quote = builder_.literal("\"");
+  const NodeId quote = builder_.literal(marks_ ? marks_->mark : "\"");
   return builder_.sequence({quote, inside, quote});
 }
 
 NodeId JsonRules::make_string() {
-  return quoted(builder_.repeat(character(), 0, kUnbounded));
-}
-
-NodeId JsonRules::text(std::string_view utf8) {
-  return builder_.literal("\"" + in_form(utf8, TextForm::kJsonString) + "\"");
-}
-
-NodeId JsonRules::make_key_rest() {
+  if (!marks_) return quoted(builder_.repeat(character(), 0, kUnbounded));
   return builder_.sequence(
-      {builder_.repeat(one_of(builder_, CodePointSet::all(), TextForm::kJsonString), 0, kUnbounded),
-       builder_.literal("\"")});
+      {builder_.literal(marks_->mark), text_up_to(builder_, marks_->mark, marks_->excluded)});
 }
 
-NodeId JsonRules::text_other_than(const std::vector<std::string>& names) {
+TextForm JsonRules::form() const {
+  return marks_ ? TextForm::kWithoutMarks : TextForm::kJsonString;
+}
+
+bool JsonRules::can_hold(std::string_view utf8) const {
+  const auto has = [&](std::string_view mark) { return utf8.find(mark) != utf8.npos; };
+  return !marks_ || !(has(marks_->mark) || std::ranges::any_of(marks_->excluded, has));
+}
+
+std::string JsonRules::text(std::string_view utf8) const {
+  if (!marks_) return "\"" + in_form(utf8, TextForm::kJsonString) + "\"";
+  return std::string(marks_->mark).append(utf8).append(marks_->mark);
+}
+
+bool JsonRules::stands_alone(std::string_view name) const {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  return !name.empty() && name.find_first_of(kSyntax) == name.npos &&
+         kBlanks.find(name.front()) == kBlanks.npos && kBlanks.find(name.back()) == kBlanks.npos;
+}
+
+NodeId JsonRules::name() {
+  return marks_ ? name_other_than({}) : string();
+}
+
+std::string JsonRules::name(std::string_view utf8) const {
+  return marks_ && stands_alone(utf8) ? std::string(utf8) : text(utf8);
+}
+
+NodeId JsonRules::name_character(const CodePointSet& set) {
+  if (!marks_) return one_of(builder_, set, TextForm::kJsonString);
+  CodePointSet others;
+  others.add(0, ' ');
+  for (const char byte : kSyntax) {
+    const auto value = static_cast<unsigned char>(byte);
+    others.add(value, value);
+  }
+  return one_of(builder_, set.without(others), TextForm::kPlain);
+}
+
+NodeId JsonRules::make_name_rest() {
+  return builder_.sequence({builder_.repeat(name_character(CodePointSet::all()), 0, kUnbounded),
+                            builder_.literal(name_quote())});
+}
+
+NodeId JsonRules::name_other_than(const std::vector<std::string>& names) {
   // Names with a common beginning are neighbours; one rule for each beginning of a name says how a
   // text may leave it.
   struct Beginning {
@@ -148,23 +188,26 @@ NodeId JsonRules::text_other_than(const std::vector<std::string>& names) {
     std::size_t length;  // bytes
   };
   std::vector<std::string> sorted = names;
+  // What stands between marks is no name that stands alone.
+  if (marks_) std::erase_if(sorted, [&](const auto& name) { return !stands_alone(name); });
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  const NodeId rest = once(key_rest_, "rest of a name", &JsonRules::make_key_rest);
-  if (sorted.empty()) return builder_.sequence({builder_.literal("\""), rest});
+  const NodeId quote = builder_.literal(name_quote());
+  const NodeId rest = once(name_rest_, "rest of a name", &JsonRules::make_name_rest);
+  if (sorted.empty() && !marks_) return builder_.sequence({quote, rest});
   const auto rule_of = [&] { return builder_.add_rule("other name"); };
   std::vector<Beginning> open{{rule_of(), 0, sorted.size(), 0}};
-  const NodeId start = builder_.sequence({builder_.literal("\""), builder_.call(open[0].rule)});
+  const NodeId start = builder_.sequence({quote, builder_.call(open[0].rule)});
   while (!open.empty()) {
     const Beginning now = open.back();
     open.pop_back();
     std::vector<NodeId> ways;
     CodePointSet next;
     std::size_t first = now.first;
-    if (sorted[first].size() == now.length)
+    if (first < now.last && sorted[first].size() == now.length)
       ++first;  // this beginning is a name itself
-    else
-      ways.push_back(builder_.literal("\""));
+    else if (!marks_ || now.length > 0)
+      ways.push_back(quote);
     while (first < now.last) {
       const text::CodePoint c = text::decode_code_point(sorted[first], now.length);
       const auto length = static_cast<std::size_t>(c.length);
@@ -173,12 +216,11 @@ NodeId JsonRules::text_other_than(const std::vector<std::string>& names) {
       while (last < now.last && sorted[last].compare(now.length, length, bytes) == 0) ++last;
       next.add(c.value, c.value);
       open.push_back({rule_of(), first, last, now.length + length});
-      ways.push_back(builder_.sequence({builder_.literal(in_form(bytes, TextForm::kJsonString)),
-                                        builder_.call(open.back().rule)}));
+      ways.push_back(builder_.sequence(
+          {builder_.literal(in_form(bytes, form())), builder_.call(open.back().rule)}));
       first = last;
     }
-    ways.push_back(
-        builder_.sequence({one_of(builder_, next.inverted(), TextForm::kJsonString), rest}));
+    ways.push_back(builder_.sequence({name_character(next.inverted()), rest}));
     builder_.define(now.rule, builder_.choice(ways));
   }
   return start;

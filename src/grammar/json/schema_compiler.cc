@@ -20,7 +20,7 @@ SchemaCompiler::SchemaCompiler(const Json& root, const JsonGrammarOptions& optio
     : root_(root),
       options_(options),
       work_(work),
-      rules_(builder_, options.spacing),
+      rules_(builder_, options.spacing, options.marks),
       merger_(root, work) {}
 
 Result<std::shared_ptr<const Grammar>> SchemaCompiler::compile() {
@@ -49,6 +49,12 @@ Status SchemaCompiler::check_growth(const std::string& pointer) {
     return unsupported("[{}] expected a schema whose grammar takes at most {} MB, got more",
                        schema_subject(pointer), kMaxBuilderBytes >> 20);
   return work_.spend(1000);
+}
+
+Status SchemaCompiler::check_text(std::string_view text, const std::string& pointer) const {
+  if (rules_.can_hold(text)) return {};
+  return unsupported("[{}] expected texts that can be written between marks, got {}",
+                     schema_subject(pointer), shortened(dump_json(Json(text)), 100));
 }
 
 NodeId SchemaCompiler::rule(const std::string& pointer, NodeId body) {
@@ -144,7 +150,7 @@ Result<std::shared_ptr<const Grammar>> grammar_from_json_schema(const Json& root
 
 Result<std::shared_ptr<const Grammar>> grammar_of_json_object(const JsonGrammarOptions& options) {
   GrammarBuilder builder;
-  JsonRules rules(builder, options.spacing);
+  JsonRules rules(builder, options.spacing, options.marks);
   const NodeId object = rules.object();
   const RuleId root = builder.add_rule("JSON object");
   builder.define(root, object);

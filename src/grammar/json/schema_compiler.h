@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,9 @@ class SchemaCompiler {
   Status check_disjoint(const std::vector<Json>& alternatives, const std::string& pointer);
   Result<bool> are_disjoint(const Json& a, const Json& b, const std::string& pointer, int depth);
   Result<NodeId> listed_values(const Json& schema, const std::string& pointer);
-  Result<NodeId> literal_value(const Json& value, int depth);
+  // A listed value as it is written, if it has no parts.
+  Result<std::string> scalar(const Json& value, const std::string& pointer) const;
+  Result<NodeId> literal_value(const Json& value, const std::string& pointer, int depth);
   // schema_scalars.cc
   Result<NodeId> numbers(const Json& schema, JsonTypes types, const std::string& pointer);
   Result<NodeId> strings(const Json& schema, const std::string& pointer);
@@ -63,6 +66,8 @@ class SchemaCompiler {
                  const std::string& pointer);
 
   Status check_growth(const std::string& pointer);
+  // kUnsupported for a text that the notation cannot write.
+  Status check_text(std::string_view text, const std::string& pointer) const;
   // A count of items, properties or characters; `absent` without it.
   Result<std::uint64_t> count_of(const Json& schema, const char* keyword, std::uint64_t absent,
                                  const std::string& pointer);

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "grammar/automaton/matcher.h"
 #include "grammar/json/schema_compiler.h"
@@ -95,8 +96,10 @@ Result<std::vector<SchemaCompiler::Property>> SchemaCompiler::properties(
     if (name.size() > kMaxNameBytes)
       return unsupported("[{}] expected names of at most {} bytes, got {}", schema_subject(pointer),
                          kMaxNameBytes, name.size());
+    ANEMONE_RETURN_IF_ERROR(check_text(name, at));
     ANEMONE_ASSIGN_OR_RETURN(const NodeId node, values_of(values, at));
-    const NodeId member = builder_.sequence({rules_.text(name), rules_.colon(), node});
+    const NodeId member =
+        builder_.sequence({builder_.literal(rules_.name(name)), rules_.colon(), node});
     named.push_back({name, rule(at, member), is_required});
     return {};
   };
@@ -147,12 +150,12 @@ NodeId SchemaCompiler::members(const std::vector<Property>& named, std::optional
 Result<NodeId> SchemaCompiler::names(const Json& schema, bool has_named,
                                      const std::string& pointer) {
   const auto found = schema.find("propertyNames");
-  if (found == schema.end()) return rules_.string();
+  if (found == schema.end()) return rules_.name();
   const std::string at = child_pointer(pointer, "propertyNames");
   ANEMONE_ASSIGN_OR_RETURN(const Json flat, merger_.flatten(*found, at, true));
   Json texts = Json::object();
   texts["type"] = "string";
-  if (flat.empty() || flat == texts) return rules_.string();
+  if (flat.empty() || flat == texts) return rules_.name();
   if (has_named)
     return unsupported("[{}] expected no limit on names beside named properties",
                        schema_subject(at));
@@ -187,9 +190,8 @@ Result<NodeId> SchemaCompiler::matching_member(const Json& schema,
       return unsupported("[{}] expected a pattern that no named property matches, got {}",
                          schema_subject(at), property.name);
   }
-  ANEMONE_ASSIGN_OR_RETURN(
-      const NodeId inside,
-      regex_node(builder_, pattern, false, TextForm::kJsonString, schema_subject(at)));
+  ANEMONE_ASSIGN_OR_RETURN(const NodeId inside,
+                           regex_node(builder_, pattern, false, rules_.form(), schema_subject(at)));
   const std::string place = child_pointer(at, pattern);
   ANEMONE_ASSIGN_OR_RETURN(const NodeId values, values_of(patterns.begin().value(), place));
   return rule(place, builder_.sequence({rules_.quoted(inside), rules_.colon(), values}));
@@ -233,7 +235,7 @@ Result<std::optional<NodeId>> SchemaCompiler::other_member(const Json& schema,
           "[{}] expected named properties whose names have at most {} bytes together beside "
           "additional ones, got {}",
           schema_subject(pointer), kMaxOtherNameBytes, bytes);
-    name = rules_.text_other_than(all);
+    name = rules_.name_other_than(all);
   }
   return std::optional(rule(child_pointer(pointer, "additionalProperties"),
                             builder_.sequence({name, rules_.colon(), values})));
@@ -244,7 +246,10 @@ Result<NodeId> SchemaCompiler::objects(const Json& schema, const std::string& po
                            count_of(schema, "minProperties", 0, pointer));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t most,
                            count_of(schema, "maxProperties", kUnbounded, pointer));
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Property> named, properties(schema, pointer));
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<Property> named, properties(schema, pointer));
+  if (options_.marks)
+    std::ranges::stable_sort(named, {},
+                             [](const Property& property) { return ascii_lower(property.name); });
   ANEMONE_ASSIGN_OR_RETURN(const std::optional<NodeId> other, other_member(schema, named, pointer));
   const auto required = static_cast<std::uint64_t>(
       std::count_if(named.begin(), named.end(), [](const Property& p) { return p.is_required; }));

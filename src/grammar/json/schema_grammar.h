@@ -11,6 +11,7 @@
 #include <anemone/status.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/json.h"
@@ -21,6 +22,8 @@
 namespace anemone::grammar {
 
 struct JsonGrammarOptions {
+  // The notation; none: JSON. With marks the properties come in the order of their names.
+  std::optional<TextMarks> marks = std::nullopt;
   JsonSpacing spacing = JsonSpacing::kCompact;
   // An object schema with `properties` and without `additionalProperties` allows no others, as if
   // that were false (OpenAI's strict mode, which demands it). By the standard it allows any.

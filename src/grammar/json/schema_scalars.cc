@@ -110,7 +110,7 @@ Result<NodeId> SchemaCompiler::strings(const Json& schema, const std::string& po
       return parse_error("[{}] expected a text, got {}", schema_subject(at), pattern->type_name());
     ANEMONE_ASSIGN_OR_RETURN(const NodeId inside,
                              regex_node(builder_, pattern->get_ref<const std::string&>(), false,
-                                        TextForm::kJsonString, schema_subject(at)));
+                                        rules_.form(), schema_subject(at)));
     return rule(at, rules_.quoted(inside));
   }
   if (format != schema.end()) {
@@ -120,9 +120,8 @@ Result<NodeId> SchemaCompiler::strings(const Json& schema, const std::string& po
     if (!known)
       return unsupported("[{}] expected a format that is supported ({}), got {}",
                          schema_subject(at), format_names(), shortened(dump_json(*format), 100));
-    ANEMONE_ASSIGN_OR_RETURN(
-        const NodeId inside,
-        regex_node(builder_, *known, true, TextForm::kJsonString, schema_subject(at)));
+    ANEMONE_ASSIGN_OR_RETURN(const NodeId inside,
+                             regex_node(builder_, *known, true, rules_.form(), schema_subject(at)));
     return rule(at, rules_.quoted(inside));
   }
   if (!has_length) return rules_.string();

@@ -145,11 +145,22 @@ Result<bool> SchemaCompiler::are_disjoint(const Json& a, const Json& b, const st
   return false;
 }
 
-Result<NodeId> SchemaCompiler::literal_value(const Json& value, int depth) {
+Result<std::string> SchemaCompiler::scalar(const Json& value, const std::string& pointer) const {
+  if (!options_.marks || !value.is_string()) return scalar_text(value);
+  const auto& text = value.get_ref<const std::string&>();
+  ANEMONE_RETURN_IF_ERROR(check_text(text, pointer));
+  return rules_.text(text);
+}
+
+Result<NodeId> SchemaCompiler::literal_value(const Json& value, const std::string& pointer,
+                                             int depth) {
   if (depth > kMaxValueDepth)
     return unsupported("[schema] expected listed values nested at most {} deep, got more",
                        kMaxValueDepth);
-  if (!value.is_structured()) return builder_.literal(scalar_text(value));
+  if (!value.is_structured()) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text, scalar(value, pointer));
+    return builder_.literal(text);
+  }
   const bool is_object = value.is_object();
   const char open = is_object ? '{' : '[';
   const char close = is_object ? '}' : ']';
@@ -158,10 +169,11 @@ Result<NodeId> SchemaCompiler::literal_value(const Json& value, int depth) {
   for (auto item = value.begin(); item != value.end(); ++item) {
     if (parts.size() > 1) parts.push_back(rules_.comma());
     if (is_object) {
-      parts.push_back(rules_.text(item.key()));
+      ANEMONE_RETURN_IF_ERROR(check_text(item.key(), pointer));
+      parts.push_back(builder_.literal(rules_.name(item.key())));
       parts.push_back(rules_.colon());
     }
-    ANEMONE_ASSIGN_OR_RETURN(const NodeId part, literal_value(*item, depth + 1));
+    ANEMONE_ASSIGN_OR_RETURN(const NodeId part, literal_value(*item, pointer, depth + 1));
     parts.push_back(part);
   }
   parts.push_back(rules_.close(close));
@@ -189,7 +201,7 @@ Result<NodeId> SchemaCompiler::listed_values(const Json& schema, const std::stri
   std::vector<NodeId> ways;
   const Json values = listed(schema);
   for (const Json& value : values) {
-    const std::string text = scalar_text(value);
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text, scalar(value, pointer));
     ANEMONE_RETURN_IF_ERROR(work_.spend(500 + text.size() * 10));
     if ((type_of_value(value) & types) == 0) continue;
     if (matcher) {
@@ -208,7 +220,7 @@ Result<NodeId> SchemaCompiler::listed_values(const Json& schema, const std::stri
       scalars.push_back(text);
       continue;
     }
-    ANEMONE_ASSIGN_OR_RETURN(const NodeId node, literal_value(value, 0));
+    ANEMONE_ASSIGN_OR_RETURN(const NodeId node, literal_value(value, pointer, 0));
     ways.push_back(node);
     ANEMONE_RETURN_IF_ERROR(check_growth(pointer));
   }

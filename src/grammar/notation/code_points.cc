@@ -136,7 +136,11 @@ NodeId one_of(GrammarBuilder& builder, const CodePointSet& set, TextForm form) {
   std::vector<NodeId> alternatives;
   ByteSet one_byte;
   CodePointSet plain = set;
-  if (form == TextForm::kJsonString) {
+  if (form == TextForm::kWithoutMarks) {
+    CodePointSet mark;
+    mark.add('<', '<');
+    plain = set.without(mark);
+  } else if (form == TextForm::kJsonString) {
     std::vector<std::string> escapes;
 
     const CodePointSet escaped = escaped_in_json();
@@ -163,7 +167,7 @@ NodeId one_of(GrammarBuilder& builder, const CodePointSet& set, TextForm form) {
 }
 
 std::string in_form(std::string_view text, TextForm form) {
-  if (form == TextForm::kPlain) return std::string(text);
+  if (form != TextForm::kJsonString) return std::string(text);
   std::string out;
   for (const char byte : text) {
     const auto value = static_cast<unsigned char>(byte);

@@ -36,6 +36,8 @@ enum class TextForm {
   // As the inside of a JSON string, in one way each: quotation marks, backslashes and control
   // characters by their shortest escapes, all others as UTF-8.
   kJsonString,
+  // As UTF-8, without the characters "<": what is written so has no mark like <this> in it.
+  kWithoutMarks,
 };
 
 // One character of the set.

@@ -163,8 +163,10 @@ class HttpServer::Impl {
   }
 
   void welcome(StreamSocket socket, const Peer& peer) {
-    auto transport = options_.tls == nullptr ? make_plain_transport(std::move(socket))
-                                             : make_tls_transport(std::move(socket), *options_.tls);
+    if (tls_ != nullptr && options_.reread_tls != nullptr)
+      if (auto tls = options_.reread_tls()) tls_ = *std::move(tls);
+    auto transport = tls_ == nullptr ? make_plain_transport(std::move(socket))
+                                     : make_tls_transport(std::move(socket), *tls_);
     if (transport == nullptr) return;  // no memory
     const auto connection = std::make_shared<Connection>(std::move(transport), peer, owner_);
     connections_.emplace(connection.get(), connection);
@@ -215,6 +217,7 @@ class HttpServer::Impl {
   std::thread thread_;
   // Used by the io thread only.
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  std::shared_ptr<const TlsContext> tls_ = options_.tls;  // of the next connection
 
   mutable std::mutex mutex_;
   std::condition_variable idle_;

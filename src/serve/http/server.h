@@ -12,6 +12,7 @@
 #include "serve/http/message.h"
 #include "serve/http/request_parser.h"
 #include "serve/http/tls_context.h"
+#include "serve/reread.h"
 
 namespace anemone::serve {
 
@@ -22,6 +23,8 @@ struct HttpOptions {
   std::string socket_path;
   // Not null: the server speaks TLS, and nothing else.
   std::shared_ptr<const TlsContext> tls;
+  // That of connections from now on, if there is one; null: it stays.
+  Reread<std::shared_ptr<const TlsContext>> reread_tls;
   RequestLimits limits;
   // Connections that wait for a request, as many whose body comes, and as many whose answer is
   // being sent. A new one always finds a place: of the client who has most, the one that has been

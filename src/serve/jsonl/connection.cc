@@ -170,6 +170,7 @@ Result<Json> Connection::run(std::string_view line) {
   ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, models_.find(request.model));
   // Until the answer is there.
   ANEMONE_ASSIGN_OR_RETURN(const ModelLease served, lease(index));
+  if (request.keep_alive) models_.set_keep_alive(index, request.keep_alive->time);
   const engine::Model& model = *served->model;
   ANEMONE_ASSIGN_OR_RETURN(const auto given, prompt_ids(request, model, budget));
   ANEMONE_RETURN_IF_ERROR(budget.check());

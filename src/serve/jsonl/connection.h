@@ -4,6 +4,7 @@
 //   {"prompt_ids": [...]} or {"prompt": "..."} or {"messages": [...]}, and
 //   "max_new" (or "max_tokens"), "greedy", "temperature", "top_k", "top_p", "min_p", "rep_penalty",
 //   "seed", "stop", "stop_repeat_ngram", "ignore_eos", "model" (needed where there are several),
+//   "keep_alive" (how long the model then stays loaded without requests),
 //   "structured_cot" (the manifest of an answer in stages) or another form of the answer,
 //   "profile" (taken, without effect), and
 //   "reset": false adds the prompt to the text so far instead of starting anew;

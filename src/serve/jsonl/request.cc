@@ -65,6 +65,7 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   Request out;
   read_prompt(fields, out, budget);
   out.model = fields.string("model").value_or("");
+  out.keep_alive = read_keep_alive(fields);
   // Two names: OpenAI's, which HTTP clients know, and this protocol's.
   out.max_tokens = fields.integer("max_tokens", 0, kMost);
   if (const auto count = fields.integer("max_new", 0, kMost)) out.max_tokens = count;

@@ -17,13 +17,14 @@
 #include "base/json_release.h"
 #include "base/work_budget.h"
 #include "engine/generation/text_request.h"
+#include "serve/model_choice.h"
 
 namespace anemone::serve::jsonl {
 
 inline constexpr std::size_t kMaxStops = 16;  // stop strings of a request
 
 // One line, decoded. Pure: no model is needed.
-struct Request : engine::TextRequest {
+struct Request : engine::TextRequest, ModelChoice {
   using Ids = std::vector<std::int32_t>;
   struct Text {
     std::string text;
@@ -43,7 +44,6 @@ struct Request : engine::TextRequest {
     std::string model;
   };
   std::variant<Ids, Text, Messages, Describe> prompt;
-  std::string model;  // empty: the only one
   bool has_reset = true;
   bool is_streamed = false;
   bool is_token_form = false;  // {"tokens", "max_tokens"}, which has an answer of its own

@@ -89,21 +89,23 @@ Json completion_json(const Completion& completion, const engine::GenerateResult&
   // Fewer than were asked for: the context is full.
   const bool is_full = result.finish == engine::FinishReason::kLength &&
                        (options.max_new_tokens < 0 || timing.new_tokens < options.max_new_tokens);
-  return {{"index", completion.index},
-          {"content", completion.content},
-          {"tokens", completion.has_tokens ? Json(completion.tokens) : Json::array()},
-          {"id_slot", kNoSlot},
-          {"stop", true},
-          {"model", completion.model},
-          {"tokens_predicted", timing.new_tokens},
-          {"tokens_evaluated", timing.prompt_tokens},
-          {"tokens_cached", timing.prompt_tokens + timing.decode_steps},
-          {"generation_settings", settings_json(options)},
-          {"has_new_line", completion.content.find('\n') != std::string::npos},
-          {"truncated", is_full},
-          {"stop_type", stop_type(result)},
-          {"stopping_word", result.stop},
-          {"timings", timings_json(timing)}};
+  Json out = {{"index", completion.index},
+              {"content", completion.content},
+              {"tokens", completion.has_tokens ? Json(completion.tokens) : Json::array()},
+              {"id_slot", kNoSlot},
+              {"stop", true},
+              {"model", completion.model},
+              {"tokens_predicted", timing.new_tokens},
+              {"tokens_evaluated", timing.prompt_tokens},
+              {"tokens_cached", timing.prompt_tokens + timing.decode_steps},
+              {"generation_settings", settings_json(options)},
+              {"has_new_line", completion.content.find('\n') != std::string::npos},
+              {"truncated", is_full},
+              {"stop_type", stop_type(result)},
+              {"stopping_word", result.stop},
+              {"timings", timings_json(timing)}};
+  if (result.stages) out["structured_cot"] = engine::stage_counts_json(*result.stages);
+  return out;
 }
 
 Result<Json> tokens_json(const text::Tokenizer& tokenizer, std::span<const std::int32_t> ids,

@@ -84,7 +84,7 @@ engine::SamplingRequest read_sampling(JsonFields& fields) {
 Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBudget* budget) {
   return read_body<CompletionRequest>(body, budget, [](JsonFields& fields, CompletionRequest& out) {
     refuse_unsupported(fields);
-    out.model = read_model(fields);
+    read_model(fields, out);
     out.prompts = openai::read_prompts(fields, "prompt", openai::kMaxPrompts);
     out.text.sampling = read_sampling(fields);
     // -1 and -2: until the end of the text, or of the context.
@@ -107,7 +107,7 @@ Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBu
 
 Result<TokenizeRequest> parse_tokenize_request(std::string_view body, WorkBudget* budget) {
   return read_body<TokenizeRequest>(body, budget, [](JsonFields& fields, TokenizeRequest& out) {
-    out.model = read_model(fields);
+    read_model(fields, out);
     auto content = fields.string("content");
     if (!content) fields.fail(invalid_argument("[content] expected a string, got none"));
     out.content = std::move(content).value_or("");
@@ -119,7 +119,7 @@ Result<TokenizeRequest> parse_tokenize_request(std::string_view body, WorkBudget
 
 Result<DetokenizeRequest> parse_detokenize_request(std::string_view body, WorkBudget* budget) {
   return read_body<DetokenizeRequest>(body, budget, [](JsonFields& fields, DetokenizeRequest& out) {
-    out.model = read_model(fields);
+    read_model(fields, out);
     auto tokens = fields.ids("tokens");
     if (!tokens) fields.fail(invalid_argument("[tokens] expected a list of token ids, got none"));
     out.tokens = std::move(tokens).value_or(std::vector<std::int32_t>());

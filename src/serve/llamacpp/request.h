@@ -12,6 +12,7 @@
 
 #include "base/work_budget.h"
 #include "engine/generation/text_request.h"
+#include "serve/model_choice.h"
 #include "serve/openai/request.h"
 
 namespace anemone::serve::llamacpp {
@@ -20,8 +21,7 @@ inline constexpr std::size_t kMaxStops = 32;
 inline constexpr std::int64_t kMaxProbabilities = 100;  // of each token
 
 // POST /completion.
-struct CompletionRequest {
-  std::string model;                    // empty: the only one
+struct CompletionRequest : ModelChoice {
   std::vector<openai::Prompt> prompts;  // at least one, at most openai::kMaxPrompts
   engine::TextRequest text;
   bool is_stream = false;
@@ -31,8 +31,7 @@ Result<CompletionRequest> parse_completion_request(std::string_view body,
                                                    WorkBudget* budget = nullptr);
 
 // POST /tokenize.
-struct TokenizeRequest {
-  std::string model;
+struct TokenizeRequest : ModelChoice {
   std::string content;
   bool adds_special = false;
   bool parses_special = true;
@@ -41,8 +40,7 @@ struct TokenizeRequest {
 Result<TokenizeRequest> parse_tokenize_request(std::string_view body, WorkBudget* budget = nullptr);
 
 // POST /detokenize.
-struct DetokenizeRequest {
-  std::string model;
+struct DetokenizeRequest : ModelChoice {
   std::vector<std::int32_t> tokens;
 };
 Result<DetokenizeRequest> parse_detokenize_request(std::string_view body,

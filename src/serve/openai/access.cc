@@ -49,6 +49,7 @@ std::optional<ApiError> Access::check_host(const std::string& host) const {
 }
 
 std::optional<ApiError> Access::check(const HttpRequest& request, bool is_public,
+                                      const std::vector<ApiKey>& keys,
                                       std::optional<std::size_t>& key) const {
   const std::string* host = request.header("Host");
   if (host != nullptr) {
@@ -65,7 +66,7 @@ std::optional<ApiError> Access::check(const HttpRequest& request, bool is_public
     if (!is_same && !is_allowed)
       return http_error(403, "[Origin] expected a page that may use this server (see --cors)");
   }
-  if (options_.api_keys.empty() || is_public) return std::nullopt;
+  if (keys.empty() || is_public) return std::nullopt;
   std::string_view sent;
   constexpr std::string_view kBearer = "Bearer ";
   if (const std::string* value = request.header("Authorization")) {
@@ -75,8 +76,8 @@ std::optional<ApiError> Access::check(const HttpRequest& request, bool is_public
     sent = *other;
   }
   // All of them, so that the time does not say which one it was.
-  for (std::size_t i = 0; i < options_.api_keys.size(); ++i)
-    if (equal_in_constant_time(sent, options_.api_keys[i].key)) key = i;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (equal_in_constant_time(sent, keys[i].key)) key = i;
   if (key) return std::nullopt;
   return http_error(401, sent.empty() ? "[Authorization] expected \"Bearer\" and an API key"
                                       : "[Authorization] expected an API key, got another");

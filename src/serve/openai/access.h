@@ -13,7 +13,6 @@
 namespace anemone::serve::openai {
 
 struct AccessOptions {
-  std::vector<ApiKey> api_keys;           // any of them will do; none: no key is needed
   std::vector<std::string> cors_origins;  // pages of these may use the server; "*": of all
   // Names that may stand in Host, besides localhost and addresses, so that a page that points its
   // own name at this machine (DNS rebinding) is kept out. nullopt: any name.
@@ -27,9 +26,11 @@ class Access {
  public:
   explicit Access(AccessOptions options) : options_(std::move(options)) {}
 
-  // The reason why the sender of this header may not have the answer. A path that is public needs
-  // no key; `key` is set to the index of the one that was sent, where one is needed.
+  // The reason why the sender of this header may not have the answer. Any of the keys will do;
+  // where there is none, and for a path that is public, none is needed. `key` is set to the index
+  // of the one that was sent, where one is needed.
   std::optional<ApiError> check(const HttpRequest& request, bool is_public,
+                                const std::vector<ApiKey>& keys,
                                 std::optional<std::size_t>& key) const;
   // Adds what tells a browser that its page may read the answer.
   void add_headers(const HttpRequest& request, HeaderList& headers) const;

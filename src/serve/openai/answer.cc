@@ -112,6 +112,11 @@ Json head_json(const AnswerHead& head, const char* object) {
   return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
 }
 
+// Beyond OpenAI, a choice in stages has the counts of their tokens.
+void add_stages(const std::optional<engine::StageCounts>& stages, Json& choice) {
+  if (stages) choice["structured_cot"] = engine::stage_counts_json(*stages);
+}
+
 }  // namespace
 
 std::string_view wire_finish_reason(const AnswerHead& head, engine::FinishReason reason,
@@ -141,6 +146,7 @@ Json choice_json(const AnswerHead& head, const Choice& choice) {
     out["text"] = choice.text;
   out["logprobs"] = logprobs_json(head, choice.tokens);
   out["finish_reason"] = wire_finish_reason(head, choice.finish, !choice.calls.empty());
+  add_stages(choice.stages, out);
   return out;
 }
 
@@ -173,6 +179,7 @@ Json chunk_json(const AnswerHead& head, const Delta& delta, bool has_usage) {
   item["logprobs"] = logprobs_json(head, delta.tokens);
   item["finish_reason"] =
       delta.finish ? Json(wire_finish_reason(head, *delta.finish, delta.has_calls)) : Json(nullptr);
+  add_stages(delta.stages, item);
   out["choices"] = Json::array({std::move(item)});
   if (has_usage) out["usage"] = nullptr;
   return out;

@@ -63,6 +63,7 @@ struct Choice {
   std::vector<ToolCall> calls;
   std::optional<ScoredTokens> tokens;  // when log-probabilities were asked for
   engine::FinishReason finish = engine::FinishReason::kStop;
+  std::optional<engine::StageCounts> stages;  // of an answer in stages
 };
 
 // A piece of one of the texts in a stream.
@@ -75,6 +76,7 @@ struct Delta {
   std::optional<ScoredTokens> tokens;
   std::optional<engine::FinishReason> finish;  // of the last piece
   bool has_calls = false;                      // the same: there were some before
+  std::optional<engine::StageCounts> stages;   // the same: of an answer in stages
 };
 
 // "stop", "length", or where the answer `has_calls` "tool_calls" or "function_call".

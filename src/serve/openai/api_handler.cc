@@ -70,11 +70,13 @@ std::optional<ApiError> ApiHandler::check_body(const HttpRequest& request) const
 }
 
 std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head, const RouteMatch& match,
-                                                    HeaderList headers) const {
+                                                    HeaderList headers) {
   const bool is_options = head.method == "OPTIONS";
   const bool is_known = !match.methods.empty();
   std::optional<std::size_t> key;
-  std::optional<ApiError> error = access_.check(head, match.is_public || is_options, key);
+  const auto keys = keys_.current();
+  std::optional<ApiError> error =
+      access_.check(head, match.is_public || is_options, keys->keys(), key);
   if (!error && !is_known)
     error = http_error(404, fmt::format("[{}] expected a path of this server, such as "
                                         "/v1/chat/completions (GET /openapi.json lists all)",
@@ -96,7 +98,7 @@ std::optional<HttpResponse> ApiHandler::answer_head(HttpRequest& head, const Rou
     error->code = "loading";
   }
   // What is only told takes no time, so the limits of keys are for POST.
-  if (!error && is_post && key) error = usage_.admit(*key, KeyUsage::Clock::now(), head.admission);
+  if (!error && is_post && key) error = keys->admit(*key, KeyUsage::Clock::now(), head.admission);
   if (error) return error_response(*error, std::move(headers));
   if (is_post) return std::nullopt;
   return match.route->get(backend, {match.parameter, head.query(), created_, std::move(headers)});

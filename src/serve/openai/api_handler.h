@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/work_budget.h"
 #include "serve/http/message.h"
 #include "serve/openai/access.h"
 #include "serve/openai/backend.h"
 #include "serve/openai/key_limits.h"
+#include "serve/openai/key_ring.h"
 #include "serve/openai/response.h"
 #include "serve/openai/route.h"
 #include "serve/request_log.h"
@@ -21,6 +23,8 @@ namespace anemone::serve::openai {
 struct ApiHandlerOptions {
   AccessOptions access;
   WorkBudget::Limits budget;  // of one request, for all that is done before it is queued
+  std::vector<ApiKey> api_keys;
+  Reread<std::vector<ApiKey>> reread_keys;  // null: they stay
 };
 
 // Answers the requests of the table of routes (route.h). Thread-safe.
@@ -30,7 +34,7 @@ class ApiHandler : public HttpHandler {
   ApiHandler(ApiHandlerOptions options, const RequestLog& log, std::int64_t now)
       : options_(std::move(options)),
         access_(options_.access),
-        usage_(options_.access.api_keys),
+        keys_(options_.api_keys, options_.reread_keys),
         log_(log),
         created_(now) {}
 
@@ -54,7 +58,7 @@ class ApiHandler : public HttpHandler {
   };
 
   std::optional<HttpResponse> answer_head(HttpRequest& head, const RouteMatch& match,
-                                          HeaderList headers) const;
+                                          HeaderList headers);
   // Has the route answer, from the beginning; the lease may be null.
   void answer(Pending& pending, ModelLease model);
   void wait_for_model(Pending pending, std::size_t model);
@@ -65,7 +69,7 @@ class ApiHandler : public HttpHandler {
 
   const ApiHandlerOptions options_;
   const Access access_;
-  const KeyUsage usage_;
+  KeyRing keys_;
   const RequestLog& log_;
   const std::int64_t created_;
   std::atomic<Backend*> backend_ = nullptr;

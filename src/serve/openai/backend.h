@@ -38,10 +38,11 @@ class Backend {
   virtual Result<Json> props(const std::string& name) const = 0;
   virtual Result<Json> slots(const std::string& name) const = 0;
 
-  // Takes a lease on the model of this name, unless the call has a lease already. If the model has
-  // to be loaded first, sets Call::awaited instead. kNotFound for an unknown name; kInvalidArgument
-  // for the empty one if there are several models.
-  virtual Status choose_model(const std::string& name, Call& call) = 0;
+  // Takes a lease on the model that is asked for, unless the call has a lease already, and has the
+  // model stay loaded for as long as the request says. If the model has to be loaded first, sets
+  // Call::awaited instead. kNotFound for an unknown name; kInvalidArgument for the empty one if
+  // there are several models.
+  virtual Status choose_model(const ModelChoice& choice, Call& call) = 0;
   // lease_later() loads the model and calls `then` with the lease. Once the flag `cancel` is set
   // and look_again() called, it waits no more. The errors are those of ModelPool::lease_later().
   virtual Status lease_later(std::size_t model, ModelPool::CancelFlag cancel,

@@ -10,7 +10,7 @@ namespace anemone::serve::openai {
 
 Result<EmbeddingRequest> parse_embedding_request(std::string_view body, WorkBudget* budget) {
   return read_body<EmbeddingRequest>(body, budget, [](JsonFields& fields, EmbeddingRequest& out) {
-    out.model = read_model(fields);
+    read_model(fields, out);
     out.inputs = read_prompts(fields, "input", kMaxInputs);
     out.dimensions = fields.integer("dimensions", 1, std::numeric_limits<std::int64_t>::max());
     if (const auto name = fields.string("pooling")) {
@@ -30,14 +30,14 @@ Result<EmbeddingRequest> parse_embedding_request(std::string_view body, WorkBudg
 
 Result<ClassifyRequest> parse_classify_request(std::string_view body, WorkBudget* budget) {
   return read_body<ClassifyRequest>(body, budget, [](JsonFields& fields, ClassifyRequest& out) {
-    out.model = read_model(fields);
+    read_model(fields, out);
     out.inputs = read_prompts(fields, "input", kMaxInputs);
   });
 }
 
 Result<ModelRequest> parse_model_request(std::string_view body, WorkBudget* budget) {
   return read_body<ModelRequest>(
-      body, budget, [](JsonFields& fields, ModelRequest& out) { out.model = read_model(fields); });
+      body, budget, [](JsonFields& fields, ModelRequest& out) { read_model(fields, out); });
 }
 
 }  // namespace anemone::serve::openai

@@ -94,7 +94,7 @@ Status LogitBias::add(std::int32_t id, const Json& bias) {
 Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
   Generation out;
   refuse_unsupported(fields);
-  out.model = read_model(fields);
+  read_model(fields, out);
   out.sampling = read_sampling(fields);
   out.max_tokens = read_max_tokens(fields, "max_completion_tokens", least_tokens);
   const auto older = read_max_tokens(fields, "max_tokens", least_tokens);

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <mutex>
+#include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 
@@ -76,10 +78,19 @@ struct KeyUsage::Counter {
   Clock::time_point full_at = Clock::time_point::min();
 };
 
-KeyUsage::KeyUsage(const std::vector<ApiKey>& keys) {
-  for (const ApiKey& key : keys)
-    counters_.push_back(key.limits == KeyLimits() ? nullptr
-                                                  : std::make_shared<Counter>(key.limits));
+KeyUsage::KeyUsage(std::vector<ApiKey> keys, const KeyUsage* before) : keys_(std::move(keys)) {
+  std::unordered_map<std::string_view, std::size_t> known;
+  if (before != nullptr)
+    for (std::size_t i = 0; i < before->keys_.size(); ++i) known.emplace(before->keys_[i].key, i);
+  for (const ApiKey& key : keys_) {
+    const auto same = known.find(key.key);
+    if (key.limits == KeyLimits())
+      counters_.push_back(nullptr);
+    else if (same != known.end() && before->keys_[same->second].limits == key.limits)
+      counters_.push_back(before->counters_[same->second]);
+    else
+      counters_.push_back(std::make_shared<Counter>(key.limits));
+  }
 }
 
 std::optional<ApiError> KeyUsage::admit(std::size_t key, Clock::time_point now,

@@ -46,7 +46,10 @@ class KeyUsage {
   // It may outlive the KeyUsage.
   using Admission = std::shared_ptr<void>;
 
-  explicit KeyUsage(const std::vector<ApiKey>& keys);
+  // A key that `before` has with the same limits goes on with its counts.
+  explicit KeyUsage(std::vector<ApiKey> keys, const KeyUsage* before = nullptr);
+
+  const std::vector<ApiKey>& keys() const { return keys_; }
 
   // Counts one more request of the key with this index, or says why that may not be yet (429 with
   // the seconds to wait); then nothing is counted. The rate is a bucket of `rate` requests, full at
@@ -57,6 +60,7 @@ class KeyUsage {
 
  private:
   struct Counter;
+  const std::vector<ApiKey> keys_;
   std::vector<std::shared_ptr<Counter>> counters_;  // null for a key without limits
 };
 

@@ -24,11 +24,13 @@ Json response(const char* description, const char* schema) {
           {"content", {{"application/json", {{"schema", {{"$ref", schema}}}}}}}};
 }
 
-Json object_schema(std::string_view members) {
+Json object_schema(const Route& route) {
   // The table is part of the program, and a test reads all of it.
-  Json properties = Json::parse(members, nullptr, /*allow_exceptions=*/false);
+  Json properties = Json::parse(route.required, nullptr, /*allow_exceptions=*/false);
   Json required = Json::array();
   for (const auto& [name, schema] : properties.items()) required.push_back(name);
+  if (!route.optional.empty())
+    properties.update(Json::parse(route.optional, nullptr, /*allow_exceptions=*/false));
   return {{"type", "object"},
           {"properties", std::move(properties)},
           {"required", std::move(required)},
@@ -55,9 +57,8 @@ Json operation(const Route& route, const char* method) {
                                       {"description", "Needed where there are several models"},
                                       {"schema", {{"type", "string"}}}}});
   if (route.post != nullptr)
-    out["requestBody"] = {
-        {"required", true},
-        {"content", {{"application/json", {{"schema", object_schema(route.required)}}}}}};
+    out["requestBody"] = {{"required", true},
+                          {"content", {{"application/json", {{"schema", object_schema(route)}}}}}};
   return out;
 }
 

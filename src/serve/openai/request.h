@@ -21,6 +21,7 @@
 #include "engine/constraint/answer_form.h"
 #include "engine/embedding/pooling.h"
 #include "engine/generation/text_request.h"
+#include "serve/model_choice.h"
 #include "text/tools/tool_set.h"
 
 namespace anemone::serve::openai {
@@ -37,8 +38,7 @@ inline constexpr std::size_t kMaxStops = 4;
 inline constexpr std::size_t kMaxStopBytes = 1024;  // of each: they are looked for at every token
 
 // What both protocols ask for.
-struct Generation : engine::TextRequest {
-  std::string model;         // empty: the only one
+struct Generation : engine::TextRequest, ModelChoice {
   std::int64_t choices = 1;  // "n"
   bool is_stream = false;
   bool has_stream_usage = false;
@@ -79,8 +79,7 @@ struct CompletionRequest {
 };
 
 // The vectors of texts; the request of /v1/embeddings.
-struct EmbeddingRequest {
-  std::string model;  // empty: the only one
+struct EmbeddingRequest : ModelChoice {
   std::vector<Prompt> inputs;
   std::optional<std::int64_t> dimensions;  // of the vectors, cut to the first ones
   std::optional<engine::Pooling> pooling;
@@ -88,15 +87,12 @@ struct EmbeddingRequest {
 };
 
 // The labels of the tokens of texts; the request of /v1/classify.
-struct ClassifyRequest {
-  std::string model;
+struct ClassifyRequest : ModelChoice {
   std::vector<Prompt> inputs;
 };
 
 // The request of /models/load and /models/unload.
-struct ModelRequest {
-  std::string model;  // empty: the only one
-};
+using ModelRequest = ModelChoice;
 
 // The messages of a chat as its template takes them: parts of text are joined, the role developer
 // is system, the arguments of tool calls are objects. A "function_call" becomes a tool call, and a

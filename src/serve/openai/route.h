@@ -41,7 +41,8 @@ struct Route {
   std::string_view summary;      // one line for openapi.json
   // The members of the body that have to be there, as {"name": schema, ...} in JSON; of a POST.
   std::string_view required = {};
-  bool takes_model = false;  // a GET whose ?model= picks one of several models
+  std::string_view optional = {};  // those of openapi.json that need not be there, in the same way
+  bool takes_model = false;        // a GET whose ?model= picks one of several models
 };
 
 std::span<const Route> routes();

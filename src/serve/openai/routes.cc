@@ -8,13 +8,13 @@
 namespace anemone::serve::openai {
 namespace {
 
-// The model that a request names.
+// What a request says of its model.
 template <typename Request>
-const std::string& model_of(const Request& request) {
+const ModelChoice& model_of(const Request& request) {
   if constexpr (requires { request.generation; })
-    return request.generation.model;
+    return request.generation;
   else
-    return request.model;
+    return request;
 }
 
 // The handler of a POST: a decoder, and the function of the backend that takes what it gives.
@@ -33,6 +33,11 @@ std::optional<ApiError> post_unload(Backend& backend, std::string_view body, Cal
   if (!request.ok()) return api_error(request.status());
   return backend.unload(*std::move(request), call);
 }
+
+// What all requests for a model may have.
+constexpr std::string_view kForModels = R"({"keep_alive": {
+    "type": ["number", "string"],
+    "description": "How long the model stays loaded without requests: seconds, or 5m; -1: for good"}})";
 
 constexpr std::array kRoutes = {
     Route{.path = "/health",
@@ -60,7 +65,8 @@ constexpr std::array kRoutes = {
     Route{.path = "/models/load",
           .post = post<parse_model_request, &Backend::load>,
           .summary = "Loads a model, where it is not loaded",
-          .required = R"({"model": {"type": "string"}})"},
+          .required = R"({"model": {"type": "string"}})",
+          .optional = kForModels},
     Route{.path = "/models/unload",
           .post = post_unload,
           .summary = "Unloads a model once its requests have ended",
@@ -68,35 +74,43 @@ constexpr std::array kRoutes = {
     Route{.path = "/chat/completions",
           .post = post<parse_chat_request, &Backend::chat>,
           .summary = "The answer to the messages of a chat",
-          .required = R"({"messages": {"type": "array", "items": {"type": "object"}}})"},
+          .required = R"({"messages": {"type": "array", "items": {"type": "object"}}})",
+          .optional = kForModels},
     Route{.path = "/completions",
           .post = post<parse_completion_request, &Backend::complete>,
           .summary = "The continuation of a text, of token ids, or of several of either",
-          .required = R"({"prompt": {}})"},
+          .required = R"({"prompt": {}})",
+          .optional = kForModels},
     Route{.path = "/embeddings",
           .post = post<parse_embedding_request, &Backend::embed>,
           .summary = "A vector for each text",
-          .required = R"({"input": {}})"},
+          .required = R"({"input": {}})",
+          .optional = kForModels},
     Route{.path = "/classify",
           .post = post<parse_classify_request, &Backend::classify>,
           .summary = "The labels of the tokens of texts",
-          .required = R"({"input": {}})"},
+          .required = R"({"input": {}})",
+          .optional = kForModels},
     Route{.path = "/completion",
           .post = post<llamacpp::parse_completion_request, &Backend::complete_native>,
           .summary = "The continuation of one text, as llama.cpp has it",
-          .required = R"({"prompt": {}})"},
+          .required = R"({"prompt": {}})",
+          .optional = kForModels},
     Route{.path = "/tokenize",
           .post = post<llamacpp::parse_tokenize_request, &Backend::tokenize>,
           .summary = "The token ids of a text",
-          .required = R"({"content": {"type": "string"}})"},
+          .required = R"({"content": {"type": "string"}})",
+          .optional = kForModels},
     Route{.path = "/detokenize",
           .post = post<llamacpp::parse_detokenize_request, &Backend::detokenize>,
           .summary = "The text of token ids",
-          .required = R"({"tokens": {"type": "array", "items": {"type": "integer"}}})"},
+          .required = R"({"tokens": {"type": "array", "items": {"type": "integer"}}})",
+          .optional = kForModels},
     Route{.path = "/apply-template",
           .post = post<parse_chat_request, &Backend::apply_template>,
           .summary = "The prompt that the chat template makes of messages",
-          .required = R"({"messages": {"type": "array", "items": {"type": "object"}}})"},
+          .required = R"({"messages": {"type": "array", "items": {"type": "object"}}})",
+          .optional = kForModels},
     Route{.path = "/props",
           .get = get_props,
           .summary = "The settings of the server and of a model",
