@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,6 +29,15 @@ std::string describe(const RuntimeError& error);
 
 inline RuntimeError runtime_error(std::string domain, std::int64_t code, std::string text) {
   return {{{std::move(domain), code, std::move(text)}}};
+}
+
+// Domains of errors that do not come from the frameworks themselves.
+inline constexpr std::string_view kExceptionDomain = "NSException";  // thrown by a call
+inline constexpr std::string_view kMisuseDomain = "anemone.misuse";  // a rule of a runtime.h
+
+// What a call gives that breaks a rule.
+inline RuntimeError misuse_error(std::string text) {
+  return runtime_error(std::string(kMisuseDomain), 0, std::move(text));
 }
 
 // A value, or the error in its place.

@@ -1,58 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // The private classes of the Neural Engine behind AneRuntime: converts, calls, converts back, and
-// decides nothing. Their methods are those that others found (docs/ane-laws.md); they are looked up
-// by name, and a system that lacks one has no runtime.
+// decides nothing.
 //
 // Every call has an autorelease pool of its own, and an exception of Objective-C becomes an error.
 #import <Foundation/Foundation.h>
 #import <IOSurface/IOSurface.h>
-#include <cstring>
+#include <algorithm>
 #include <dlfcn.h>
-#include <map>
-#include <mutex>
+#include <ranges>
 
 #include "exec/ane_direct/error_map.h"
+#include "exec/ane_direct/model_folders.h"
+#include "exec/ane_direct/private_classes.h"
 #include "exec/ane_direct/runtime.h"
 #include "exec/coreml/apple_support.h"
+#include "exec/handle_table.h"
 
 NS_ASSUME_NONNULL_BEGIN
-
-// The private methods with the types of their arguments. Class methods stand as methods of the
-// class object.
-@protocol AnemoneAneModel <NSObject>
-- (NSString*)hexStringIdentifier;
-- (BOOL)compileWithQoS:(unsigned int)qos
-               options:(NSDictionary*)options
-                 error:(NSError* _Nullable* _Nullable)error;
-- (BOOL)loadWithQoS:(unsigned int)qos
-            options:(NSDictionary*)options
-              error:(NSError* _Nullable* _Nullable)error;
-- (BOOL)evaluateWithQoS:(unsigned int)qos
-                options:(NSDictionary*)options
-                request:(id)request
-                  error:(NSError* _Nullable* _Nullable)error;
-- (BOOL)unloadWithQoS:(unsigned int)qos error:(NSError* _Nullable* _Nullable)error;
-@end
-
-@protocol AnemoneAneClasses
-- (nullable id)modelWithMILText:(NSData*)text
-                        weights:(NSDictionary*)weights
-                   optionsPlist:(nullable NSData*)options;
-- (nullable id<AnemoneAneModel>)inMemoryModelWithDescriptor:(id)descriptor;
-- (nullable id)objectWithIOSurface:(IOSurface*)surface;
-- (nullable id)requestWithInputs:(NSArray*)inputs
-                    inputIndices:(NSArray<NSNumber*>*)inputIndices
-                         outputs:(NSArray*)outputs
-                   outputIndices:(NSArray<NSNumber*>*)outputIndices
-                   weightsBuffer:(nullable id)weights
-                       perfStats:(nullable id)stats
-                  procedureIndex:(NSNumber*)procedure;
-@end
 
 namespace anemone::exec::ane_direct {
 namespace {
 
 using coreml::guarded;
+using coreml::numbers_of;
+using coreml::pooled;
 using coreml::string_of;
 using coreml::text_of;
 
@@ -62,135 +33,86 @@ RuntimeError error_of(NSError* _Nullable error, const char* call) {
   return runtime_error(std::string(kSilentDomain), 0, std::string(call) + " gave no reason");
 }
 
-RuntimeError misuse(const char* text) {
-  return runtime_error(std::string(kMisuseDomain), 0, text);
+NSData* data_of(std::span<const std::byte> bytes) {
+  return [NSData dataWithBytes:bytes.data() length:bytes.size()];
 }
 
-NSData* data_of(const void* bytes, std::size_t size) {
-  return [NSData dataWithBytes:bytes length:size];
+Class _Nullable class_of(const char* name) {
+  return NSClassFromString(string_of(name));
 }
 
-// A class that has the method `selector`, of its own or of its objects; nil: there is none.
-id<AnemoneAneClasses> _Nullable class_with(NSString* name, SEL _Nullable selector) {
-  const Class found = NSClassFromString(name);
-  if (found == Nil || (selector != nullptr && ![found respondsToSelector:selector])) return nil;
-  return (id<AnemoneAneClasses>)found;
+bool is_there(const PrivateMethod& method) {
+  const Class owner = class_of(method.owner);
+  const SEL selector = NSSelectorFromString(string_of(method.name));
+  return method.is_of_class ? [owner respondsToSelector:selector]
+                            : [owner instancesRespondToSelector:selector];
 }
-
-struct Classes {
-  id<AnemoneAneClasses> _Nullable descriptor =
-      class_with(@"_ANEInMemoryModelDescriptor", @selector(modelWithMILText:weights:optionsPlist:));
-  id<AnemoneAneClasses> _Nullable model =
-      class_with(@"_ANEInMemoryModel", @selector(inMemoryModelWithDescriptor:));
-  id<AnemoneAneClasses> _Nullable surface =
-      class_with(@"_ANEIOSurfaceObject", @selector(objectWithIOSurface:));
-  id<AnemoneAneClasses> _Nullable request =
-      class_with(@"_ANERequest", @selector
-                 (requestWithInputs:
-                       inputIndices:outputs:outputIndices:weightsBuffer:perfStats:procedureIndex:));
-
-  bool are_complete() const {
-    if (descriptor == nil || model == nil || surface == nil || request == nil) return false;
-    const Class instances = NSClassFromString(@"_ANEInMemoryModel");
-    const SEL selectors[] = {
-      @selector(hexStringIdentifier),
-      @selector(compileWithQoS:options:error:),
-      @selector(loadWithQoS:options:error:),
-      @selector(evaluateWithQoS:options:request:error:),
-      @selector(unloadWithQoS:error:)
-    };
-    for (const SEL selector : selectors)
-      if (![instances instancesRespondToSelector:selector]) return false;
-    return true;
-  }
-};
 
 class AppleRuntime : public AneRuntime {
  public:
-  explicit AppleRuntime(const Classes& classes) : classes_(classes) {}
-
   std::string chip() const override { return coreml::system_text("machdep.cpu.brand_string"); }
 
-  // The compiler reads the text and the weights from a folder, although it is given both.
   Outcome<ModelHandle> compile(std::string_view mil, std::span<const WeightFile> weights,
-                               int qos) override {
-    NSString* _Nullable folder = nil;
-    auto out = guarded([&]() -> Outcome<ModelHandle> {
+                               std::uint32_t qos) override {
+    return guarded([&]() -> Outcome<ModelHandle> {
       NSMutableDictionary* const files = [NSMutableDictionary dictionary];
       for (const WeightFile& file : weights)
         [files setObject:@{
           @"offset" : @0,
-          @"data" : data_of(file.bytes.data(), file.bytes.size())
+          @"data" : data_of(file.bytes)
         }
                   forKey:string_of("@model_path/" + file.path)];
-      NSData* const text = data_of(mil.data(), mil.size());
-      const id descriptor = [classes_.descriptor modelWithMILText:text
-                                                          weights:files
-                                                     optionsPlist:nil];
+      const id descriptor = [descriptor_ modelWithMILText:data_of(std::as_bytes(std::span(mil)))
+                                                  weights:files
+                                             optionsPlist:nil];
       if (descriptor == nil) return error_of(nil, "modelWithMILText");
-      const id<AnemoneAneModel> model = [classes_.model inMemoryModelWithDescriptor:descriptor];
+      const id<AnemoneAneModel> model = [model_ inMemoryModelWithDescriptor:descriptor];
       if (model == nil) return error_of(nil, "inMemoryModelWithDescriptor");
-      folder = folder_of(model);
-      use_folder(folder);
+      const auto folder = folders_.make(text_of(NSTemporaryDirectory()),
+                                        text_of([model hexStringIdentifier]), mil, weights);
+      if (!folder.ok()) return folder.error();
       NSError* error = nil;
-      if (!write_files(folder, text, files, &error)) return error_of(error, "writeToFile");
-      if (![model compileWithQoS:static_cast<unsigned int>(qos) options:@{} error:&error])
+      if (![model compileWithQoS:qos options:@{} error:&error])
         return error_of(error, "compileWithQoS");
-      return models_.add(model);
+      return models_.add({model, *folder});
     });
-    // Here, since an exception may have ended it.
-    if (!out.ok() && folder != nil) leave_folder(folder);
-    return out;
   }
 
-  Failure load(ModelHandle handle, int qos) override {
-    return with_model(handle, [&](id<AnemoneAneModel> model) -> Failure {
-      NSError* error = nil;
-      if (![model loadWithQoS:static_cast<unsigned int>(qos) options:@{} error:&error])
-        return error_of(error, "loadWithQoS");
-      return std::nullopt;
+  Failure load(ModelHandle handle, std::uint32_t qos) override {
+    return call(handle, "loadWithQoS", [&](id<AnemoneAneModel> model, NSError** error) {
+      return [model loadWithQoS:qos options:@{} error:error];
     });
   }
 
   Failure evaluate(ModelHandle handle, std::span<const SurfaceHandle> inputs,
-                   std::span<const SurfaceHandle> outputs, int qos) override {
-    return with_model(handle, [&](id<AnemoneAneModel> model) -> Failure {
+                   std::span<const SurfaceHandle> outputs, std::uint32_t qos) override {
+    return guarded([&]() -> Failure {
       NSArray* const in = objects_of(inputs);
       NSArray* const out = objects_of(outputs);
-      if (in == nil || out == nil) return misuse("a surface was released, or is none");
-      const id request = [classes_.request requestWithInputs:in
-                                                inputIndices:indices(inputs.size())
-                                                     outputs:out
-                                               outputIndices:indices(outputs.size())
-                                               weightsBuffer:nil
-                                                   perfStats:nil
-                                              procedureIndex:@0];
+      if (in == nil || out == nil) return misuse_error("a surface was released, or is none");
+      const id request =
+          [request_ requestWithInputs:in
+                         inputIndices:numbers_of(std::views::iota(0U, inputs.size()))
+                              outputs:out
+                        outputIndices:numbers_of(std::views::iota(0U, outputs.size()))
+                        weightsBuffer:nil
+                            perfStats:nil
+                       procedureIndex:@0];
       if (request == nil) return error_of(nil, "requestWithInputs");
-      NSError* error = nil;
-      if (![model evaluateWithQoS:static_cast<unsigned int>(qos)
-                          options:@{}
-                          request:request
-                            error:&error])
-        return error_of(error, "evaluateWithQoS");
-      return std::nullopt;
+      return call(handle, "evaluateWithQoS", [&](id<AnemoneAneModel> model, NSError** error) {
+        return [model evaluateWithQoS:qos options:@{} request:request error:error];
+      });
     });
   }
 
-  Failure unload(ModelHandle handle, int qos) override {
-    return with_model(handle, [&](id<AnemoneAneModel> model) -> Failure {
-      NSError* error = nil;
-      if (![model unloadWithQoS:static_cast<unsigned int>(qos) error:&error])
-        return error_of(error, "unloadWithQoS");
-      return std::nullopt;
+  Failure unload(ModelHandle handle, std::uint32_t qos) override {
+    return call(handle, "unloadWithQoS", [&](id<AnemoneAneModel> model, NSError** error) {
+      return [model unloadWithQoS:qos error:error];
     });
   }
 
-  void release(ModelHandle handle) override {
-    static_cast<void>(with_model(handle, [&](id<AnemoneAneModel> model) -> Failure {
-      leave_folder(folder_of(model));
-      models_.remove(handle);
-      return std::nullopt;
-    }));
+  void release(ModelHandle model) override {
+    pooled([&] { models_.remove(model); });
   }
 
   Outcome<SurfaceHandle> make_surface(std::uint64_t bytes) override {
@@ -205,13 +127,7 @@ class AppleRuntime : public AneRuntime {
         IOSurfacePropertyKeyPixelFormat : @0,
       }];
       if (surface == nil) return error_of(nil, "IOSurface");
-      const SurfaceHandle handle = surfaces_.add(surface);
-      const Failure failure = access(handle, Access::kWrite, [](std::span<std::byte> memory) {
-        std::memset(memory.data(), 0, memory.size());
-      });
-      if (!failure) return handle;
-      surfaces_.remove(handle);
-      return *failure;
+      return surfaces_.add(surface);
     });
   }
 
@@ -219,7 +135,7 @@ class AppleRuntime : public AneRuntime {
                  const std::function<void(std::span<std::byte>)>& use) override {
     return guarded([&]() -> Failure {
       IOSurface* const surface = surfaces_.find(handle);
-      if (surface == nil) return misuse("the surface was released, or is none");
+      if (surface == nil) return misuse_error("the surface was released, or is none");
       const IOSurfaceLockOptions options =
           access == Access::kRead ? kIOSurfaceLockReadOnly : static_cast<IOSurfaceLockOptions>(0);
       if (const auto code = [surface lockWithOptions:options seed:nullptr]; code != 0)
@@ -233,85 +149,46 @@ class AppleRuntime : public AneRuntime {
   }
 
   void release(SurfaceHandle surface) override {
-    @autoreleasepool {
-      surfaces_.remove(surface);
-    }
+    pooled([&] { surfaces_.remove(surface); });
   }
 
  private:
+  struct Model {
+    id<AnemoneAneModel> _Nullable object;
+    std::shared_ptr<const ModelFolders::Use> folder;
+  };
+
+  // Calls a method of a model that gives NO where it fails.
   template <typename F>
-  Failure with_model(ModelHandle handle, const F& f) {
+  Failure call(ModelHandle handle, const char* name, const F& method) {
     return guarded([&]() -> Failure {
-      const id<AnemoneAneModel> model = models_.find(handle);
-      if (model == nil) return misuse("the model was released, or is none");
-      return f(model);
+      const id<AnemoneAneModel> model = models_.find(handle).object;
+      if (model == nil) return misuse_error("the model was released, or is none");
+      NSError* error = nil;
+      if (!method(model, &error)) return error_of(error, name);
+      return std::nullopt;
     });
   }
 
-  static NSArray<NSNumber*>* indices(std::size_t count) {
-    NSMutableArray<NSNumber*>* const out = [NSMutableArray array];
-    for (std::size_t i = 0; i < count; ++i) [out addObject:[NSNumber numberWithUnsignedLong:i]];
-    return out;
-  }
-
+  // nil where one was released, or is none.
   NSArray* _Nullable objects_of(std::span<const SurfaceHandle> handles) const {
     NSMutableArray* const out = [NSMutableArray array];
     for (const SurfaceHandle handle : handles) {
       IOSurface* const surface = surfaces_.find(handle);
-      const id object = surface == nil ? nil : [classes_.surface objectWithIOSurface:surface];
+      const id object = surface == nil ? nil : [surface_ objectWithIOSurface:surface];
       if (object == nil) return nil;
       [out addObject:object];
     }
     return out;
   }
 
-  static NSString* folder_of(id<AnemoneAneModel> model) {
-    return [NSTemporaryDirectory() stringByAppendingPathComponent:[model hexStringIdentifier]];
-  }
-
-  static bool write_files(NSString* folder, NSData* text, NSDictionary* files,
-                          NSError* _Nullable* _Nullable error) {
-    NSString* const weights = [folder stringByAppendingPathComponent:@"weights"];
-    if (![[NSFileManager defaultManager] createDirectoryAtPath:weights
-                                   withIntermediateDirectories:YES
-                                                    attributes:nil
-                                                         error:error])
-      return false;
-    if (![text writeToFile:[folder stringByAppendingPathComponent:@"model.mil"]
-                   options:NSDataWritingAtomic
-                     error:error])
-      return false;
-    for (NSString* key in files) {
-      NSString* const path = [key substringFromIndex:std::strlen("@model_path/")];
-      NSData* const data = files[key][@"data"];
-      if (![data writeToFile:[folder stringByAppendingPathComponent:path]
-                     options:NSDataWritingAtomic
-                       error:error])
-        return false;
-    }
-    return true;
-  }
-
-  // Programs of the same text and weights share a folder, which goes with the last of them.
-  void use_folder(NSString* folder) {
-    const std::lock_guard lock(mutex_);
-    ++folders_[text_of(folder)];
-  }
-  void leave_folder(NSString* folder) {
-    @autoreleasepool {
-      const std::lock_guard lock(mutex_);
-      const auto found = folders_.find(text_of(folder));
-      if (found == folders_.end() || --found->second > 0) return;
-      folders_.erase(found);
-      [[NSFileManager defaultManager] removeItemAtPath:folder error:nullptr];
-    }
-  }
-
-  const Classes classes_;
-  coreml::Objects<ModelHandle, id<AnemoneAneModel>> models_;
-  coreml::Objects<SurfaceHandle, IOSurface*> surfaces_;
-  std::mutex mutex_;  // of what follows
-  std::map<std::string, int> folders_;
+  const id<AnemoneAneClass> descriptor_ = (id<AnemoneAneClass>)class_of(kDescriptorClass);
+  const id<AnemoneAneClass> model_ = (id<AnemoneAneClass>)class_of(kModelClass);
+  const id<AnemoneAneClass> surface_ = (id<AnemoneAneClass>)class_of(kSurfaceClass);
+  const id<AnemoneAneClass> request_ = (id<AnemoneAneClass>)class_of(kRequestClass);
+  ModelFolders folders_;  // outlives what follows
+  HandleTable<ModelHandle, Model> models_;
+  HandleTable<SurfaceHandle, IOSurface*> surfaces_;
 };
 
 }  // namespace
@@ -322,9 +199,8 @@ std::shared_ptr<AneRuntime> make_ane_runtime() {
         "/System/Library/PrivateFrameworks/AppleNeuralEngine.framework/AppleNeuralEngine";
     // Where it is absent, so are the classes.
     static_cast<void>(::dlopen(kFramework, RTLD_NOW));
-    const Classes classes;
-    if (!classes.are_complete()) return nullptr;
-    return std::make_shared<AppleRuntime>(classes);
+    if (!std::ranges::all_of(kPrivateMethods, is_there)) return nullptr;
+    return std::make_shared<AppleRuntime>();
   }
 }
 

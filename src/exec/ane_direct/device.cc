@@ -16,8 +16,8 @@ Device::Device(std::shared_ptr<AneRuntime> runtime, const DeviceOptions& options
 
 Result<std::shared_ptr<const Device>> Device::open(std::shared_ptr<AneRuntime> runtime,
                                                    const DeviceOptions& options) {
-  constexpr int kMostQos = 63;
-  if (options.qos < 0 || options.qos > kMostQos)
+  constexpr std::uint32_t kMostQos = 63;
+  if (options.qos > kMostQos)
     return invalid_argument("[quality of service] expected 0 to {}, got {}", kMostQos, options.qos);
   if (runtime == nullptr)
     return unsupported(

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "exec/ane_direct/binding_plan.h"
@@ -14,7 +15,7 @@ namespace anemone::exec::ane_direct {
 
 struct DeviceOptions {
   CompileBudget* budget = nullptr;  // null: process_budget(); outlives the device
-  int qos = kQos;                   // 0 to 63
+  std::uint32_t qos = kQos;         // 0 to 63
   // How long after a failed load it is tried once more.
   int load_pause_ms = 100;
 };

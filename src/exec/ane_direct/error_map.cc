@@ -21,7 +21,8 @@ struct Sign {
 constexpr Sign kSigns[] = {
     {Cause::kMisuse, kMisuseDomain, {}},     {Cause::kMisuse, kExceptionDomain, {}},
     {Cause::kDiskFull, {}, "No space left"}, {Cause::kText, {}, "InvalidMILProgram"},
-    {Cause::kCompile, {}, "ANECCompile()"},  {Cause::kSurface, {}, "0x1d"},
+    {Cause::kFolder, kFolderDomain, {}},     {Cause::kCompile, {}, "ANECCompile()"},
+    {Cause::kSurface, {}, "0x1d"},
 };
 
 struct Meaning {
@@ -41,6 +42,8 @@ constexpr Meaning kMeanings[] = {
      "the chip refuses the surfaces of the run (0x1d): one is too small, or they are in another "
      "order"},
     {Cause::kDiskFull, Code::kIo, "no space left on device"},
+    {Cause::kFolder, Code::kIo,
+     "the files that the private compiler reads cannot be written into the temporary folder"},
     {Cause::kMisuse, Code::kInternal, "the call breaks a rule of the private client"},
 };
 

@@ -17,6 +17,7 @@ enum class Cause {
   kCompile,  // an operation, a shape or a size that the compiler does not take
   kSurface,  // 0x1d: a surface that is too small, of another size or in another order
   kDiskFull,
+  kFolder,  // the files that the compiler reads could not be written
   kMisuse,  // a call that breaks a rule of runtime.h: a mistake of ours
 };
 
@@ -28,9 +29,9 @@ struct MappedError {
 // `subject` is the kernel, `action` what was tried: "cannot compile".
 MappedError map_error(const RuntimeError& error, std::string_view subject, std::string_view action);
 
-// Domains of errors that do not come from the private classes themselves.
-inline constexpr std::string_view kExceptionDomain = "NSException";  // thrown by a call
-inline constexpr std::string_view kMisuseDomain = "anemone.misuse";  // a rule of runtime.h
+// Domains of errors that do not come from the private classes themselves, besides those of
+// runtime_error.h.
 inline constexpr std::string_view kSilentDomain = "anemone.silent";  // NO, and no NSError
+inline constexpr std::string_view kFolderDomain = "anemone.folder";  // model_folders.h
 
 }  // namespace anemone::exec::ane_direct

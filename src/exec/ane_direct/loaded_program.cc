@@ -32,7 +32,11 @@ Result<Surface> Surface::make(AneRuntime& runtime, std::uint64_t bytes, std::str
   if (!made.ok())
     return status_of(made.error(), subject,
                      fmt::format("cannot make a surface of {} bytes", bytes));
-  return Surface(runtime, *made);
+  Surface out(runtime, *made);
+  ANEMONE_RETURN_IF_ERROR(
+      access(runtime, out, AneRuntime::Access::kWrite, subject,
+             [](std::span<std::byte> memory) { std::ranges::fill(memory, std::byte{0}); }));
+  return out;
 }
 
 Surface::Surface(Surface&& other) noexcept

@@ -19,6 +19,7 @@ namespace anemone::exec::ane_direct {
 // Memory of the runtime, released with the object.
 class Surface {
  public:
+  // All zero.
   static Result<Surface> make(AneRuntime& runtime, std::uint64_t bytes, std::string_view subject);
   Surface(Surface&& other) noexcept;
   Surface& operator=(Surface&&) = delete;

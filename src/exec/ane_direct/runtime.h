@@ -51,7 +51,7 @@
 
 namespace anemone::exec::ane_direct {
 
-inline constexpr int kQos = 21;
+inline constexpr std::uint32_t kQos = 21;
 inline constexpr std::int64_t kRowBytes = 64;        // what rows of surfaces are a multiple of
 inline constexpr std::int64_t kColumnMultiple = 32;  // of the last axis: kRowBytes of fp16
 inline constexpr std::size_t kMostPorts = 32;        // inputs of a program, and outputs
@@ -74,17 +74,17 @@ class AneRuntime {
 
   // Compiles a program. The memory of the arguments may go after the call.
   virtual Outcome<ModelHandle> compile(std::string_view mil, std::span<const WeightFile> weights,
-                                       int qos) = 0;
+                                       std::uint32_t qos) = 0;
   // Makes a compiled program ready to run.
-  virtual Failure load(ModelHandle model, int qos) = 0;
+  virtual Failure load(ModelHandle model, std::uint32_t qos) = 0;
   // Runs a loaded program once: reads `inputs`, writes `outputs`, each surface once.
   virtual Failure evaluate(ModelHandle model, std::span<const SurfaceHandle> inputs,
-                           std::span<const SurfaceHandle> outputs, int qos) = 0;
-  virtual Failure unload(ModelHandle model, int qos) = 0;
+                           std::span<const SurfaceHandle> outputs, std::uint32_t qos) = 0;
+  virtual Failure unload(ModelHandle model, std::uint32_t qos) = 0;
   // Forgets a program that is not loaded, with the files that its compilation left.
   virtual void release(ModelHandle model) = 0;
 
-  // Memory for an input or an output, all zero.
+  // Memory for an input or an output, with any contents.
   virtual Outcome<SurfaceHandle> make_surface(std::uint64_t bytes) = 0;
   enum class Access { kRead, kWrite };
   // Calls `use` with the memory of a surface, which is valid until it returns; with kWrite it may

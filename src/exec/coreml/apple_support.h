@@ -5,9 +5,7 @@
 
 #import <Foundation/Foundation.h>
 #include <array>
-#include <cstdint>
-#include <map>
-#include <mutex>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <sys/sysctl.h>
@@ -22,6 +20,15 @@ std::string text_of(NSString* _Nullable text);  // empty for nil
 NSString* string_of(std::string_view text);     // empty for what is not UTF-8
 NSURL* url_of(const std::string& path);
 
+// Integers of any range.
+template <typename Range>
+NSArray<NSNumber*>* numbers_of(const Range& integers) {
+  NSMutableArray<NSNumber*>* const out = [NSMutableArray array];
+  for (const auto integer : integers)
+    [out addObject:[NSNumber numberWithLongLong:static_cast<long long>(integer)]];
+  return out;
+}
+
 // What Core ML says when a call gives nothing: the error, if there is one, with those below it.
 RuntimeError error_of(NSError* _Nullable error);
 RuntimeError error_of(NSException* exception);
@@ -34,31 +41,13 @@ inline std::string system_text(const char* name) {
   return text.data();
 }
 
-// Objects by their handles. Thread-safe.
-template <typename Handle, typename T>
-class Objects {
- public:
-  Handle add(T object) {
-    const std::lock_guard lock(mutex_);
-    const Handle handle{++last_};
-    objects_.emplace(handle, object);
-    return handle;
+// f() with a pool.
+template <typename F>
+void pooled(const F& f) {
+  @autoreleasepool {
+    f();
   }
-  T _Nullable find(Handle handle) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = objects_.find(handle);
-    return found == objects_.end() ? nil : found->second;
-  }
-  void remove(Handle handle) {
-    const std::lock_guard lock(mutex_);
-    objects_.erase(handle);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::map<Handle, T> objects_;
-  std::uint64_t last_ = 0;
-};
+}
 
 // f() with a pool, its exceptions as errors.
 template <typename F>

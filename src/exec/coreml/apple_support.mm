@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/coreml/apple_support.h"
 
-#include "exec/coreml/error_map.h"
-
 NS_ASSUME_NONNULL_BEGIN
 
 namespace anemone::exec::coreml {

@@ -5,8 +5,7 @@
 #import <CoreML/CoreML.h>
 #import <Foundation/Foundation.h>
 #include <functional>
-#include <string>
-#include <string_view>
+#include <span>
 #include <vector>
 
 #include "exec/coreml/apple_support.h"
@@ -16,15 +15,17 @@ NS_ASSUME_NONNULL_BEGIN
 
 namespace anemone::exec::coreml {
 
-// Sorted by name, since a dictionary has no order. `row_bytes`: FeatureInfo.
+// `row_bytes`: FeatureInfo.
 std::vector<FeatureInfo> features_of(NSDictionary<NSString*, MLFeatureDescription*>* descriptions,
                                      std::int64_t row_bytes);
 MLModelConfiguration* configuration_of(const ModelOptions& options);
 Device device_of(id<MLComputeDeviceProtocol> _Nullable device);
 PlannedOperation operation_of(MLModelStructureProgramOperation* operation, MLComputePlan* plan);
 
-// Memory of somebody else as an array, without a copy; nil with an error.
-MLMultiArray* _Nullable multi_array(const Array& array, NSError* _Nullable* _Nullable error);
+// Memory of somebody else as arrays, without a copy, by their names; nil with an error. Their types
+// are those that Core ML gave for the features.
+NSDictionary<NSString*, MLMultiArray*>* _Nullable multi_arrays(std::span<const NamedArray> arrays,
+                                                               NSError* _Nullable* _Nullable error);
 // Calls `use` with the memory of an array of Core ML, which is valid until it returns. Core ML
 // tells the strides only with mutable access, so that is what it asks for.
 void with_array(MLMultiArray* array, const std::function<void(const Array&)>& use);

@@ -2,15 +2,30 @@
 #include "exec/coreml/apple_types.h"
 
 #include <algorithm>
-#include <utility>
+#include <iterator>
+
+#include "exec/coreml/size_range.h"
 
 NS_ASSUME_NONNULL_BEGIN
 
 namespace anemone::exec::coreml {
 namespace {
 
-// MLMultiArrayDataTypeInt8, which only the SDK of macOS 26 names.
-constexpr NSInteger kInt8 = 0x20008;
+struct ElementType {
+  DType dtype;
+  NSInteger type;
+};
+constexpr ElementType kElementTypes[] = {
+    {DType::kFp16, MLMultiArrayDataTypeFloat16},
+    {DType::kFp32, MLMultiArrayDataTypeFloat32},
+    {DType::kFp64, MLMultiArrayDataTypeDouble},
+    {DType::kInt32, MLMultiArrayDataTypeInt32},
+    {DType::kInt8, 0x20008},  // MLMultiArrayDataTypeInt8, which only the SDK of macOS 26 names
+};
+
+// In the order of ComputeUnits.
+constexpr MLComputeUnits kUnits[] = {MLComputeUnitsCPUOnly, MLComputeUnitsCPUAndGPU,
+                                     MLComputeUnitsAll, MLComputeUnitsCPUAndNeuralEngine};
 
 Shape shape_of(NSArray<NSNumber*>* numbers) {
   Shape out;
@@ -18,68 +33,10 @@ Shape shape_of(NSArray<NSNumber*>* numbers) {
   return out;
 }
 
-NSArray<NSNumber*>* numbers_of(const std::vector<std::int64_t>& values) {
-  NSMutableArray<NSNumber*>* const out = [NSMutableArray array];
-  for (const std::int64_t value : values) [out addObject:[NSNumber numberWithLongLong:value]];
-  return out;
-}
-
 // kString: a type that has no tensor.
 DType dtype_of(MLMultiArrayDataType type) {
-  switch (static_cast<NSInteger>(type)) {
-    case MLMultiArrayDataTypeFloat16:
-      return DType::kFp16;
-    case MLMultiArrayDataTypeFloat32:
-      return DType::kFp32;
-    case MLMultiArrayDataTypeDouble:
-      return DType::kFp64;
-    case MLMultiArrayDataTypeInt32:
-      return DType::kInt32;
-    case kInt8:
-      return DType::kInt8;
-    default:
-      return DType::kString;
-  }
-}
-
-MLMultiArrayDataType type_of(DType dtype) {
-  switch (dtype) {
-    case DType::kFp16:
-      return MLMultiArrayDataTypeFloat16;
-    case DType::kFp64:
-      return MLMultiArrayDataTypeDouble;
-    case DType::kInt32:
-      return MLMultiArrayDataTypeInt32;
-    case DType::kInt8:
-      return static_cast<MLMultiArrayDataType>(kInt8);
-    default:
-      return MLMultiArrayDataTypeFloat32;
-  }
-}
-
-MLComputeUnits units_of(ComputeUnits units) {
-  switch (units) {
-    case ComputeUnits::kCpuOnly:
-      return MLComputeUnitsCPUOnly;
-    case ComputeUnits::kCpuAndGpu:
-      return MLComputeUnitsCPUAndGPU;
-    case ComputeUnits::kAll:
-      return MLComputeUnitsAll;
-    case ComputeUnits::kCpuAndNeuralEngine:
-      break;
-  }
-  return MLComputeUnitsCPUAndNeuralEngine;
-}
-
-// The headers do not say whether the end of a range belongs to it. A size too many is refused by
-// Core ML itself, one too few would be refused here, so the end is counted in; a range of one size
-// or none is a fixed size.
-SizeRange range_of(NSRange range) {
-  constexpr NSUInteger kMost = NSUInteger{1} << 40;
-  const auto lower = static_cast<std::int64_t>(range.location);
-  if (range.length <= 1) return {lower, lower};
-  if (range.length > kMost || range.location > kMost) return {lower, SizeRange::kUnbounded};
-  return {lower, static_cast<std::int64_t>(range.location + range.length)};
+  const auto* found = std::ranges::find(kElementTypes, NSInteger{type}, &ElementType::type);
+  return found == std::end(kElementTypes) ? DType::kString : found->dtype;
 }
 
 FeatureInfo feature_of(MLFeatureDescription* description, std::int64_t row_bytes) {
@@ -98,14 +55,12 @@ FeatureInfo feature_of(MLFeatureDescription* description, std::int64_t row_bytes
   out.shape = shape_of(constraint.shape);
   out.row_bytes = row_bytes;
   MLMultiArrayShapeConstraint* const shapes = constraint.shapeConstraint;
-  if (shapes.type == MLMultiArrayShapeConstraintTypeEnumerated) {
+  if (shapes.type == MLMultiArrayShapeConstraintTypeEnumerated)
     for (NSArray<NSNumber*>* shape in shapes.enumeratedShapes)
       out.allowed_shapes.push_back(shape_of(shape));
-    if (out.allowed_shapes.size() < 2) out.allowed_shapes.clear();
-  } else if (shapes.type == MLMultiArrayShapeConstraintTypeRange) {
+  if (shapes.type == MLMultiArrayShapeConstraintTypeRange)
     for (NSValue* range in shapes.sizeRangeForDimension)
-      out.size_ranges.push_back(range_of(range.rangeValue));
-  }
+      out.size_ranges.push_back(size_range(range.rangeValue.location, range.rangeValue.length));
   return out;
 }
 
@@ -116,14 +71,12 @@ std::vector<FeatureInfo> features_of(NSDictionary<NSString*, MLFeatureDescriptio
   std::vector<FeatureInfo> out;
   for (NSString* name in descriptions)
     out.push_back(feature_of((MLFeatureDescription*)descriptions[name], row_bytes));
-  // A dictionary has no order.
-  std::ranges::sort(out, {}, &FeatureInfo::name);
   return out;
 }
 
 MLModelConfiguration* configuration_of(const ModelOptions& options) {
   MLModelConfiguration* const out = [[MLModelConfiguration alloc] init];
-  out.computeUnits = units_of(options.units);
+  out.computeUnits = kUnits[static_cast<std::size_t>(options.units)];
   if (!options.function.empty()) out.functionName = string_of(options.function);
   if (!options.display_name.empty()) out.modelDisplayName = string_of(options.display_name);
   // The property gives a copy: it is changed and put back.
@@ -142,40 +95,43 @@ Device device_of(id<MLComputeDeviceProtocol> _Nullable device) {
   return Device::kUnknown;
 }
 
+// Constants have neither a device nor a cost: what nil is asked for is nil or 0.
 PlannedOperation operation_of(MLModelStructureProgramOperation* operation, MLComputePlan* plan) {
-  PlannedOperation out;
-  if (operation.outputs.count > 0)
-    out.name = text_of(((MLModelStructureProgramNamedValueType*)operation.outputs[0]).name);
-  out.type = text_of(operation.operatorName);
-  if (MLComputePlanDeviceUsage* const usage =
-          [plan computeDeviceUsageForMLProgramOperation:operation];
-      usage != nil) {
-    out.preferred = device_of(usage.preferredComputeDevice);
-    for (id<MLComputeDeviceProtocol> device in usage.supportedComputeDevices)
-      out.supported.push_back(device_of(device));
-  }
-  if (MLComputePlanCost* const cost = [plan estimatedCostOfMLProgramOperation:operation];
-      cost != nil)
-    out.cost = cost.weight;
+  MLComputePlanDeviceUsage* const usage = [plan computeDeviceUsageForMLProgramOperation:operation];
+  PlannedOperation out{.name = text_of(operation.outputs.firstObject.name),
+                       .type = text_of(operation.operatorName),
+                       .preferred = device_of(usage.preferredComputeDevice),
+                       .supported = {},
+                       .cost = [plan estimatedCostOfMLProgramOperation:operation].weight};
+  for (id<MLComputeDeviceProtocol> device in usage.supportedComputeDevices)
+    out.supported.push_back(device_of(device));
   return out;
 }
 
-MLMultiArray* _Nullable multi_array(const Array& array, NSError* _Nullable* _Nullable error) {
-  return [[MLMultiArray alloc] initWithDataPointer:array.data
-                                             shape:numbers_of(array.shape)
-                                          dataType:type_of(array.dtype)
-                                           strides:numbers_of(array.strides)
-                                       deallocator:nil
-                                             error:error];
+NSDictionary<NSString*, MLMultiArray*>* _Nullable multi_arrays(
+    std::span<const NamedArray> arrays, NSError* _Nullable* _Nullable error) {
+  NSMutableDictionary<NSString*, MLMultiArray*>* const out = [NSMutableDictionary dictionary];
+  for (const auto& [name, array] : arrays) {
+    const auto* type = std::ranges::find(kElementTypes, array.dtype, &ElementType::dtype);
+    MLMultiArray* const made =
+        [[MLMultiArray alloc] initWithDataPointer:array.data
+                                            shape:numbers_of(array.shape)
+                                         dataType:static_cast<MLMultiArrayDataType>(type->type)
+                                          strides:numbers_of(array.strides)
+                                      deallocator:nil
+                                            error:error];
+    if (made == nil) return nil;
+    [out setObject:made forKey:string_of(name)];
+  }
+  return out;
 }
 
 void with_array(MLMultiArray* array, const std::function<void(const Array&)>& use) {
   const DType dtype = dtype_of(array.dataType);
   const Shape shape = shape_of(array.shape);
-  const std::function<void(const Array&)>* const callee = &use;
   [array getMutableBytesWithHandler:^(void* bytes, NSInteger size, NSArray<NSNumber*>* strides) {
-    (*callee)({dtype, shape, shape_of(strides), static_cast<std::byte*>(bytes),
-               static_cast<std::uint64_t>(std::max<NSInteger>(size, 0))});
+    use({dtype, shape, shape_of(strides), static_cast<std::byte*>(bytes),
+         static_cast<std::uint64_t>(std::max<NSInteger>(size, 0))});
   }];
 }
 

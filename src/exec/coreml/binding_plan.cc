@@ -73,8 +73,7 @@ PlannedOutput plan_output(const FeatureInfo& feature, const CacheBinding* bindin
   if (binding != nullptr)
     out.use = binding->kind == CacheBinding::Kind::kAppend ? PlannedOutput::Use::kAppend
                                                            : PlannedOutput::Use::kReplace;
-  const bool is_known =
-      !feature.shape.empty() && feature.size_ranges.empty() && feature.allowed_shapes.empty();
+  const bool is_known = !feature.shape.empty() && is_static(open_shape(feature));
   if (out.use == PlannedOutput::Use::kReplace)
     out.shape = binding->cache->shape();
   else if (is_known)

@@ -167,14 +167,17 @@ Status CoreMlFunction::run_once(const BatchItem& item, StateHandle states,
   std::size_t taken = 0;
   double take_seconds = 0;
   // Core ML has read all inputs by the time that it gives outputs, so the caches may be written.
-  const auto take_one = [&](std::string_view name, const Array& array, bool is_in_backing) {
+  const auto take_one = [&](std::string_view name, const Array* array) {
     const Clock::time_point start = Clock::now();
     const auto output = std::ranges::find(plan.outputs, name, [](const PlannedOutput& each) {
       return std::string_view(each.feature->name);
     });
     if (output != plan.outputs.end() && status.ok()) {
+      const bool is_in_backing = array == nullptr;
+      const Array& memory =
+          is_in_backing ? std::ranges::find(backings, name, &NamedArray::name)->array : *array;
       status =
-          ending_with_memory([&] { return take(*output, array, is_in_backing, *item.outputs); });
+          ending_with_memory([&] { return take(*output, memory, is_in_backing, *item.outputs); });
       ++taken;
     }
     take_seconds += std::chrono::duration<double>(Clock::now() - start).count();

@@ -39,8 +39,4 @@ struct MappedError {
 // `subject` is the package, `action` what was tried: "cannot load function decode".
 MappedError map_error(const RuntimeError& error, std::string_view subject, std::string_view action);
 
-// Domains of errors that do not come from Core ML itself.
-inline constexpr std::string_view kExceptionDomain = "NSException";  // thrown by a call
-inline constexpr std::string_view kMisuseDomain = "anemone.misuse";  // a rule of runtime.h
-
 }  // namespace anemone::exec::coreml

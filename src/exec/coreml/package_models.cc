@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/coreml/package_models.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -89,10 +90,13 @@ Result<std::vector<std::string>> PackageModels::functions() {
 
 Result<ModelInfo> PackageModels::describe(const std::string& function) {
   const std::lock_guard lock(mutex_);
-  const auto info = shared_->runtime().describe(compiled_.path, function);
-  if (info.ok()) return *info;
-  return map_error(info.error(), name_, fmt::format("cannot describe function {}", function))
-      .status;
+  auto info = shared_->runtime().describe(compiled_.path, function);
+  if (!info.ok())
+    return map_error(info.error(), name_, fmt::format("cannot describe function {}", function))
+        .status;
+  for (auto* features : {&info->inputs, &info->outputs, &info->states})
+    std::ranges::sort(*features, {}, &FeatureInfo::name);
+  return *std::move(info);
 }
 
 Result<ComputePlan> PackageModels::plan(const std::string& function) {

@@ -30,8 +30,8 @@ class PackageModels {
   std::uint64_t revision() const { return revision_; }
   const std::string& name() const { return name_; }  // the last part of the package's path
 
-  // Functions and interfaces as CoreMlRuntime gives them. A compiled model that cannot be read is
-  // made again once.
+  // Functions, and interfaces with the features in the order of their names. A compiled model that
+  // cannot be read is made again once.
   Result<std::vector<std::string>> functions();
   Result<ModelInfo> describe(const std::string& function);
 

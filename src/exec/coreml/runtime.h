@@ -51,14 +51,14 @@ struct FeatureInfo {
   // those of the inputs.
   Shape shape = {};
   std::vector<SizeRange> size_ranges = {};  // of each dimension, or empty: the shape is fixed
-  std::vector<Shape> allowed_shapes = {};   // the only ones, unless empty
+  std::vector<Shape> allowed_shapes = {};   // the only ones, unless empty; may be one
   bool is_optional = false;
   // Bytes of which every row (the last axis) takes a multiple in the arrays of a prediction; 0:
   // rows may lie one after the other. The memory formats of the chip pad rows to 64 bytes.
   std::int64_t row_bytes = 0;
 };
 
-// The interface of one function.
+// The interface of one function. The features are in an order that Core ML chooses.
 struct ModelInfo {
   std::vector<FeatureInfo> inputs;
   std::vector<FeatureInfo> outputs;
@@ -89,9 +89,9 @@ struct Prediction {
   // it. Only written; shares no memory with an input.
   std::span<const NamedArray> backings = {};
   StateHandle state = StateHandle::kNone;  // for a function with states, and for no other
-  // Called for every output, with its memory, which is valid until it returns; `is_in_backing`: it
-  // is the memory of the caller. Not called after an error. It does not throw.
-  std::function<void(std::string_view name, const Array& array, bool is_in_backing)> take;
+  // Called for every output, with its memory, which is valid until it returns; null: it is in its
+  // backing. Not called after an error. It does not throw.
+  std::function<void(std::string_view name, const Array* array)> take;
 };
 
 enum class Device { kUnknown, kNeuralEngine, kGpu, kCpu };

@@ -140,6 +140,8 @@ TEST(ErrorMap, KnowsTheTextsOfThePrivateClasses) {
   EXPECT_EQ(mapped("d", "ANEProgramProcessRequestDirect() Failed with status=0x1d : ").cause,
             Cause::kSurface);
   EXPECT_EQ(mapped("d", "No space left on device").status.code(), Code::kIo);
+  EXPECT_EQ(mapped("anemone.folder", "[f] cannot write: No space left on device").cause,
+            Cause::kDiskFull);
   EXPECT_EQ(mapped("NSException", "boom").status.code(), Code::kInternal);
   EXPECT_EQ(mapped("anemone.misuse", "0x1d").cause, Cause::kMisuse);
   const MappedError unknown = mapped("d", "who knows");

@@ -17,6 +17,8 @@ namespace anemone::exec::ane_direct::testing {
 namespace {
 
 constexpr std::string_view kAneDomain = "com.apple.appleneuralengine";
+// In every byte it is NaN in fp16.
+constexpr std::byte kPoison{0x7e};
 
 RuntimeError invalid_text(const std::string& why) {
   return runtime_error(std::string(kAneDomain), 1, "InvalidMILProgram: " + why);
@@ -136,7 +138,7 @@ CheckedAne::~CheckedAne() = default;
 
 RuntimeError CheckedAne::misuse(const std::string& text) {
   violations_.push_back(text);
-  return runtime_error(std::string(kMisuseDomain), 0, text);
+  return misuse_error(text);
 }
 
 Failure CheckedAne::fault(Fault::Call call) {
@@ -149,8 +151,8 @@ Failure CheckedAne::fault(Fault::Call call) {
   return std::nullopt;
 }
 
-Failure CheckedAne::check_qos(int qos) {
-  if (qos >= 0 && qos <= 63) return std::nullopt;
+Failure CheckedAne::check_qos(std::uint32_t qos) {
+  if (qos <= 63) return std::nullopt;
   return misuse("the quality of service is not from 0 to 63");
 }
 
@@ -167,7 +169,7 @@ Outcome<std::shared_ptr<CheckedAne::SurfaceMemory>> CheckedAne::find(SurfaceHand
 }
 
 Outcome<ModelHandle> CheckedAne::compile(std::string_view mil, std::span<const WeightFile> weights,
-                                         int qos) {
+                                         std::uint32_t qos) {
   const std::lock_guard lock(mutex_);
   last_text_ = mil;
   ++compiles_;
@@ -223,7 +225,7 @@ Outcome<ModelHandle> CheckedAne::compile(std::string_view mil, std::span<const W
   return handle;
 }
 
-Failure CheckedAne::load(ModelHandle handle, int qos) {
+Failure CheckedAne::load(ModelHandle handle, std::uint32_t qos) {
   const std::lock_guard lock(mutex_);
   if (Failure bad = check_qos(qos)) return bad;
   const auto model = find(handle);
@@ -234,7 +236,7 @@ Failure CheckedAne::load(ModelHandle handle, int qos) {
   return std::nullopt;
 }
 
-Failure CheckedAne::unload(ModelHandle handle, int qos) {
+Failure CheckedAne::unload(ModelHandle handle, std::uint32_t qos) {
   const std::lock_guard lock(mutex_);
   if (Failure bad = check_qos(qos)) return bad;
   const auto model = find(handle);
@@ -260,7 +262,7 @@ Outcome<SurfaceHandle> CheckedAne::make_surface(std::uint64_t bytes) {
   if (Failure injected = fault(Fault::Call::kMakeSurface)) return *injected;
   if (bytes == 0 || bytes > 1ULL << 30) return misuse(fmt::format("a surface of {} bytes", bytes));
   const auto surface = std::make_shared<SurfaceMemory>();
-  surface->bytes.resize(bytes);
+  surface->bytes.assign(bytes, kPoison);
   const SurfaceHandle handle{next_++};
   surfaces_.emplace(handle, surface);
   return handle;
@@ -296,7 +298,7 @@ void CheckedAne::release(SurfaceHandle handle) {
 }
 
 Failure CheckedAne::evaluate(ModelHandle handle, std::span<const SurfaceHandle> inputs,
-                             std::span<const SurfaceHandle> outputs, int qos) {
+                             std::span<const SurfaceHandle> outputs, std::uint32_t qos) {
   Use in_use(mutex_);
   std::shared_ptr<Model> model;
   std::vector<std::shared_ptr<SurfaceMemory>> in;
@@ -332,8 +334,7 @@ Failure CheckedAne::evaluate(ModelHandle handle, std::span<const SurfaceHandle> 
   }
   if (!failure) failure = run(*model, in, out);
   if (failure)
-    for (const auto& surface : out)
-      std::ranges::fill(surface->bytes, std::byte{0x7e});  // 0x7e7e is a NaN
+    for (const auto& surface : out) std::ranges::fill(surface->bytes, kPoison);
   return failure;
 }
 

@@ -52,11 +52,11 @@ class CheckedAne : public AneRuntime {
 
   std::string chip() const override { return options.chip; }
   Outcome<ModelHandle> compile(std::string_view mil, std::span<const WeightFile> weights,
-                               int qos) override;
-  Failure load(ModelHandle model, int qos) override;
+                               std::uint32_t qos) override;
+  Failure load(ModelHandle model, std::uint32_t qos) override;
   Failure evaluate(ModelHandle model, std::span<const SurfaceHandle> inputs,
-                   std::span<const SurfaceHandle> outputs, int qos) override;
-  Failure unload(ModelHandle model, int qos) override;
+                   std::span<const SurfaceHandle> outputs, std::uint32_t qos) override;
+  Failure unload(ModelHandle model, std::uint32_t qos) override;
   void release(ModelHandle model) override;
   Outcome<SurfaceHandle> make_surface(std::uint64_t bytes) override;
   Failure access(SurfaceHandle surface, Access access,
@@ -85,7 +85,7 @@ class CheckedAne : public AneRuntime {
 
   RuntimeError misuse(const std::string& text);
   Failure fault(Fault::Call call);
-  Failure check_qos(int qos);
+  Failure check_qos(std::uint32_t qos);
   Outcome<std::shared_ptr<Model>> find(ModelHandle model);
   Outcome<std::shared_ptr<SurfaceMemory>> find(SurfaceHandle surface);
   Failure run(const Model& model, const std::vector<std::shared_ptr<SurfaceMemory>>& inputs,

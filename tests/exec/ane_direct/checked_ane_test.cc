@@ -50,7 +50,9 @@ struct Misuse : ::testing::Test {
     const auto made = runtime.make_surface(bytes);
     return made.ok() ? *made : SurfaceHandle::kNone;
   }
-  Failure run(int qos = kQos) { return runtime.evaluate(model, {&input, 1}, {&output, 1}, qos); }
+  Failure run(std::uint32_t qos = kQos) {
+    return runtime.evaluate(model, {&input, 1}, {&output, 1}, qos);
+  }
   // Expects exactly one violation, with this text in it.
   void expect_caught(const Failure& failure, const std::string& part) {
     ASSERT_TRUE(failure.has_value()) << part;

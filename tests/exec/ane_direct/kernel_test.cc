@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/ane_direct/kernel.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <thread>
 #include <vector>
@@ -174,6 +175,17 @@ TEST_F(Kernels, FailWithTheCauseOfTheCall) {
     EXPECT_EQ(test.runtime->live_surfaces(), 0U) << text;
   }
   EXPECT_TRUE(make().ok());
+}
+
+// The runtime gives memory with any contents.
+TEST_F(Kernels, HaveSurfacesThatBeginWithZeros) {
+  const auto surface = Surface::make(*test.runtime, 192, "small");
+  ASSERT_TRUE(surface.ok());
+  const Failure failure = test.runtime->access(
+      surface->handle(), AneRuntime::Access::kRead, [](std::span<std::byte> memory) {
+        EXPECT_EQ(std::ranges::count(memory, std::byte{0}), 192);
+      });
+  EXPECT_FALSE(failure);
 }
 
 TEST_F(Kernels, LoadASecondTime) {

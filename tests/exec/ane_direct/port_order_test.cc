@@ -54,7 +54,7 @@ TEST(PortOrder, NeedsACompilation) {
 
 TEST(Device, RefusesAQualityThatIsNone) {
   TestDevice test;
-  for (const int qos : {-1, 64})
+  for (const std::uint32_t qos : {64U, ~0U})
     EXPECT_EQ(Device::open(test.runtime, {.budget = &test.budget, .qos = qos}).status().code(),
               Code::kInvalidArgument);
 }

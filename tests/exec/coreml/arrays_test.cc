@@ -125,6 +125,26 @@ TEST_F(BindingPlanTest, WholeCacheIsReplacedAndUnknownShapesHaveNoBacking) {
   EXPECT_EQ(made->outputs[1].owner, Owner::kNobody);
 }
 
+TEST_F(BindingPlanTest, OutputsWithOnePossibleShapeHaveABacking) {
+  inputs = {{"x", x.view()}};
+  const auto owner = [&] {
+    const auto made = plan_bindings(info, {.inputs = &inputs, .outputs = &outputs});
+    EXPECT_TRUE(made.ok());
+    return made.ok() ? made->outputs[1].owner : Owner::kStaging;
+  };
+  FeatureInfo& output = info.outputs[1];
+  output.allowed_shapes = {output.shape};
+  EXPECT_EQ(owner(), Owner::kCaller);
+  output.allowed_shapes.push_back(output.shape);
+  output.allowed_shapes[1].back() += 1;
+  EXPECT_EQ(owner(), Owner::kNobody);
+  output.allowed_shapes.clear();
+  for (const std::int64_t size : output.shape) output.size_ranges.push_back({size, size});
+  EXPECT_EQ(owner(), Owner::kCaller);
+  output.size_ranges.back().upper += 1;
+  EXPECT_EQ(owner(), Owner::kNobody);
+}
+
 TEST_F(BindingPlanTest, FactsAreRefused) {
   const MaskFact mask{.input = "mask"};
   const StepFacts facts{.position = 0, .count = 1, .tokens = 1, .masks = {&mask, 1}};

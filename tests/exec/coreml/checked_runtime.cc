@@ -164,7 +164,7 @@ std::map<std::string, ComputeUnits> CheckedRuntime::units() const {
 RuntimeError CheckedRuntime::misuse(const std::string& text) {
   const std::lock_guard lock(mutex_);
   violations_.push_back(text);
-  return runtime_error(std::string(kMisuseDomain), 0, text);
+  return misuse_error(text);
 }
 
 void CheckedRuntime::clear_faults() {
@@ -425,12 +425,12 @@ void CheckedRuntime::give(const FeatureInfo& feature, const Tensor& result,
     const Array& array = backing->array;
     if (!is_dense(array)) std::fill_n(array.data, array.bytes, kPoison);
     copy_elements(array_of(result.view()), array);
-    prediction.take(feature.name, array, true);
+    prediction.take(feature.name, nullptr);
     return;
   }
   const OwnArray own(result.dtype(), result.shape(), options_.given_row_bytes);
   copy_elements(array_of(result.view()), own.array);
-  prediction.take(feature.name, own.array, false);
+  prediction.take(feature.name, &own.array);
 }
 
 Failure CheckedRuntime::predict(ModelHandle handle, const Prediction& prediction) {

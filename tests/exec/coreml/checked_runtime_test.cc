@@ -43,9 +43,11 @@ struct Mutations : ::testing::Test {
     return runtime.predict(model, {.inputs = inputs,
                                    .backings = backings,
                                    .state = with,
-                                   .take = [&](std::string_view, const Array& array, bool) {
-                                     Tensor copy(array.dtype, array.shape);
-                                     copy_elements(array, array_of(copy.mutable_view()));
+                                   .take = [&](std::string_view, const Array* array) {
+                                     const Array& from =
+                                         array != nullptr ? *array : backings[0].array;
+                                     Tensor copy(from.dtype, from.shape);
+                                     copy_elements(from, array_of(copy.mutable_view()));
                                      taken = to_floats(copy.view());
                                    }});
   }
@@ -218,8 +220,8 @@ TEST_F(Mutations, RowsAreNotPadded) {
   CheckedRuntime padded({.row_bytes = 64});
   auto model = padded.load(compiled, {.function = "twice", .display_name = {}});
   ASSERT_TRUE(model.ok());
-  const Failure failure = padded.predict(
-      *model, {.inputs = inputs, .backings = {}, .take = [](auto, const Array&, bool) {}});
+  const Failure failure =
+      padded.predict(*model, {.inputs = inputs, .backings = {}, .take = [](auto, const Array*) {}});
   ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(padded.violations(),
             (std::vector<std::string>{"input x: rows are no multiple of 64 bytes"}));

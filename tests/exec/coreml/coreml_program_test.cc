@@ -203,6 +203,28 @@ TEST_P(Program, TellsTheTimeOfItsPhases) {
   EXPECT_EQ(profiled->explain("none").status().code(), Code::kNotFound);
 }
 
+// Core ML has an order of its own.
+TEST_P(Program, HasFeaturesInTheOrderOfTheirNames) {
+  mlpackage::Model model;
+  Builder b(model.program, ops::op_registry(), "main", Opset::kIOS18);
+  const Type type = Type::tensor(DType::kFp16, {1, 2, 3});
+  Value* second = b.input("second", type);
+  Value* first = b.input("first", type);
+  Value* third = b.input("third", type);
+  Value* sum = b.op("add", {{"x", first}, {"y", second}}, "sum");
+  ASSERT_TRUE(b.finish({b.op("add", {{"x", sum}, {"y", third}}, "y")}).ok());
+  add_interface(model, b.function());
+  ASSERT_TRUE(mlpackage::write_package(model, folder.file("three.mlpackage"),
+                                       {.registry = &ops::op_registry()})
+                  .ok());
+  const auto loaded =
+      make_coreml_executor(runtime, options)->load(folder.file("three.mlpackage"), {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  std::vector<std::string> names;
+  for (const Feature& input : (*loaded)->signature("main")->inputs) names.push_back(input.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "third"}));
+}
+
 TEST_P(Program, GivesThePlanOfAFunction) {
   load();
   const auto plan = compute_plan(*program, "twice");

@@ -2,9 +2,13 @@
 // Whole models through the executor over the double, in each form of caches: the same tokens as the
 // CPU executor gives, with copied prefixes, snapshots and several sequences.
 #include <algorithm>
+#include <array>
 #include <gtest/gtest.h>
+#include <memory>
 #include <ostream>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "compiler/compiler.h"
@@ -59,6 +63,58 @@ Ids generate(engine::Session& session, const Ids& prompt) {
   }
   return out;
 }
+
+// Three sequences of one model, and what it says after each step of each of them.
+class Player {
+ public:
+  explicit Player(const std::shared_ptr<const engine::Model>& model) : runner_(model) {
+    for (auto& sequence : sequences_) {
+      auto made = engine::Sequence::create(model);
+      EXPECT_TRUE(made.ok()) << made.status().message();
+      if (made.ok()) sequence = std::move(*made);
+    }
+  }
+  engine::Sequence& operator[](std::size_t index) { return *sequences_[index]; }
+  const Ids& said() const { return said_; }
+
+  // Runs all tokens, those of the sequences that have some left in one step.
+  void run(const std::vector<std::pair<std::size_t, Ids>>& texts) {
+    std::vector<engine::StepItem> items;
+    for (const auto& [index, ids] : texts) {
+      engine::Sequence& sequence = *sequences_[index];
+      sequence.prepare(sequence.position() + static_cast<std::int64_t>(ids.size()));
+      items.push_back({.sequence = &sequence, .ids = ids});
+    }
+    while (!items.empty()) {
+      runner_.step(items);
+      std::vector<engine::StepItem> left;
+      for (const engine::StepItem& item : items) {
+        ASSERT_TRUE(item.status.ok()) << item.status.message();
+        const auto rest = item.ids.subspan(static_cast<std::size_t>(item.done));
+        if (!rest.empty()) left.push_back({.sequence = item.sequence, .ids = rest});
+        if (rest.empty()) said_.push_back(most_likely(item.sequence->prediction().logits));
+      }
+      items = std::move(left);
+    }
+  }
+  // The first tokens of `from`, as many as its caches serve: none where a recurrent state has no
+  // snapshot before them.
+  void copy(std::size_t from, std::size_t to, std::int64_t count) {
+    Ids ids = sequences_[from]->tokens();
+    ids.resize(static_cast<std::size_t>(count) + 1);
+    const std::int64_t served = sequences_[from]->reusable(ids);
+    sequences_[to]->clear();
+    if (served > 0) {
+      ASSERT_TRUE(sequences_[to]->copy_prefix(*sequences_[from], served).ok());
+    }
+    said_.push_back(static_cast<std::int32_t>(sequences_[to]->position()));
+  }
+
+ private:
+  engine::StepRunner runner_;
+  std::array<std::unique_ptr<engine::Sequence>, 3> sequences_;
+  Ids said_;
+};
 
 class WholeModel : public ::testing::TestWithParam<ModelCase> {
  protected:
@@ -169,6 +225,32 @@ TEST_P(WholeModel, CopiedPrefixAndSnapshotGoOnLikeTheOriginal) {
   original->truncate(30);
   EXPECT_EQ(original->position(), 30);
   EXPECT_EQ(run(*original, rest), expected);
+}
+
+// What a server does with the texts of several clients.
+TEST_P(WholeModel, SequencesOfAScriptSayWhatTheySayOverTheCpuExecutor) {
+  const auto play = [](const std::shared_ptr<const engine::Model>& model) {
+    Player player(model);
+    player.run({{0, prompt_of(30, 4)}});
+    EXPECT_TRUE(player[0].take_snapshot().ok());
+    for (std::uint32_t i = 0; i < 5; ++i) player.run({{0, prompt_of(1, 20 + i)}});
+    player.copy(0, 1, 30);
+    player.run({{1, prompt_of(3, 6)}, {2, prompt_of(21, 7)}});
+    for (std::uint32_t i = 0; i < 4; ++i)
+      player.run({{0, prompt_of(1, 30 + i)}, {1, prompt_of(1, 40 + i)}, {2, prompt_of(1, 50 + i)}});
+    EXPECT_TRUE(player[1].take_snapshot().ok());
+    // Back to the snapshot, and on another way, while others decode.
+    player[0].truncate(30);
+    player.run({{2, prompt_of(1, 8)}, {0, prompt_of(11, 9)}, {1, prompt_of(1, 10)}});
+    player.copy(1, 2, 12);
+    player.run({{2, prompt_of(17, 11)}, {1, prompt_of(2, 12)}});
+    player[1].clear();
+    player.run({{1, prompt_of(18, 13)}, {0, prompt_of(1, 14)}, {2, prompt_of(1, 15)}});
+    return player.said();
+  };
+  const Ids expected = play(cpu);
+  EXPECT_EQ(play(coreml), expected);
+  EXPECT_GT(std::set(expected.begin(), expected.end()).size(), 3u);
 }
 
 // Small enough to be run in many forms under sanitizers.

@@ -210,17 +210,17 @@ IOSurfacePropertyKey const IOSurfacePropertyKeyPixelFormat = @"PixelFormat";
     kept.push_back(data);
     files.push_back({path.UTF8String, {static_cast<const std::byte*>(data.bytes), data.length}});
   }
-  const auto made = fake_ane().ane.compile({static_cast<const char*>(text.bytes), text.length},
-                                           files, static_cast<int>(qos));
+  const auto made =
+      fake_ane().ane.compile({static_cast<const char*>(text.bytes), text.length}, files, qos);
   if (made.ok()) _handle = *made;
   return answer(made.ok() ? Failure() : Failure(made.error()), error);
 }
 - (BOOL)loadWithQoS:(unsigned int)qos options:(NSDictionary*)options error:(NSError**)error {
   if (options == nil) return answer(refusal("no options"), error);
-  return answer(fake_ane().ane.load(_handle, static_cast<int>(qos)), error);
+  return answer(fake_ane().ane.load(_handle, qos), error);
 }
 - (BOOL)unloadWithQoS:(unsigned int)qos error:(NSError**)error {
-  return answer(fake_ane().ane.unload(_handle, static_cast<int>(qos)), error);
+  return answer(fake_ane().ane.unload(_handle, qos), error);
 }
 - (BOOL)evaluateWithQoS:(unsigned int)qos
                 options:(NSDictionary*)options
@@ -244,7 +244,7 @@ IOSurfacePropertyKey const IOSurfacePropertyKeyPixelFormat = @"PixelFormat";
   };
   const auto inputs = copies_of(request.inputs);
   const auto outputs = copies_of(request.outputs);
-  const Failure failure = ane.evaluate(_handle, inputs, outputs, static_cast<int>(qos));
+  const Failure failure = ane.evaluate(_handle, inputs, outputs, qos);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     IOSurface* const surface = [request.outputs[i] surface];
     auto* data = static_cast<std::byte*>(surface.baseAddress);

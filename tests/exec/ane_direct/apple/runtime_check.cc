@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ane_runtime.mm, and the kernels above it, against the fake private classes
 // (tools/ci/objcxx). Exits with 1 and a line per failed check.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -49,9 +50,13 @@ void check_handles() {
   const auto input = runtime->make_surface(384);
   const auto output = runtime->make_surface(256);
   CHECK(input.ok() && output.ok());
+  const Failure written = runtime->access(*input, AneRuntime::Access::kWrite, [](auto memory) {
+    std::ranges::fill(memory, std::byte{0});
+  });
+  CHECK(!written);
   const Failure read = runtime->access(*input, AneRuntime::Access::kRead, [](auto memory) {
     CHECK(memory.size() == 384);
-    for (const std::byte byte : memory) CHECK(byte == std::byte{0});
+    CHECK(std::ranges::count(memory, std::byte{0}) == 384);
   });
   CHECK(!read);
   CHECK(!runtime->evaluate(*model, {&*input, 1}, {&*output, 1}, kQos));

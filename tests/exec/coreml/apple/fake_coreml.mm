@@ -171,6 +171,7 @@ static MLMultiArray* new_array() {
 }
 @end
 
+// Values are MLFeatureValue or MLMultiArray.
 @implementation MLDictionaryFeatureProvider
 @synthesize dictionary = _dictionary;
 - (instancetype)initWithDictionary:(NSDictionary<NSString*, id>*)dictionary error:(NSError**)error {
@@ -181,7 +182,9 @@ static MLMultiArray* new_array() {
   return [NSSet setWithArray:self.dictionary.allKeys];
 }
 - (MLFeatureValue*)featureValueForName:(NSString*)name {
-  return self.dictionary[name];
+  const id value = self.dictionary[name];
+  if (![value isKindOfClass:[MLMultiArray class]]) return value;
+  return [MLFeatureValue featureValueWithMultiArray:value];
 }
 @end
 
