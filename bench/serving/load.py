@@ -165,14 +165,14 @@ def shared_prompt(options, seed):
     print(f"tokens read of eight prompts of 1008: {read} (1000 + 64 when the common part is read once)")
 
 
-def mixed(options, seed):
-    """Requests of several families, some of which are dropped: each answer is that of a request alone."""
+def load_mixed(options, seed):
+    """Requests of several families, 64 at a time, of which a fifth leaves: what was asked, and by number the texts of those that stayed."""
     choice = random.Random(seed)
     families = [prompt_of(seed + f, 40 + 60 * f, options.vocab) for f in range(5)]
     asked = [(families[choice.randrange(5)][:choice.randrange(1, 300)] + prompt_of(choice.random(), choice.randrange(20), options.vocab),
               choice.randrange(1, 24)) for _ in range(options.requests)]
     leaves = [choice.randrange(1, 6) if choice.random() < 0.2 else None for _ in asked]
-    busy, done, dropped = 0, {}, 0
+    done = {}
 
     def one(i):
         while True:
@@ -188,31 +188,59 @@ def mixed(options, seed):
                 sys.exit(f"request {i}: status {stream.status}: {stream.error}")
             if leaves[i] is None or len(stream.times) < leaves[i]:
                 done[i] = stream.text
-            else:
-                dropped += 1
-    wrong = 0
-    for i, text in done.items():
-        alone = Stream(options.url, *asked[i]).run()
-        wrong += alone.text != text
-    print(f"{len(asked)} requests, 64 at a time, {dropped} dropped: {len(done)} answers compared with runs alone, {wrong} differ")
+    return asked, done
+
+
+def mixed(options, seed):
+    """Each answer of a mixed load is that of its request alone."""
+    asked, done = load_mixed(options, seed)
+    wrong = sum(Stream(options.url, *asked[i]).run().text != text for i, text in done.items())
+    print(f"{len(asked)} requests, 64 at a time, {len(asked) - len(done)} dropped: {len(done)} answers compared with runs alone, {wrong} differ")
     return wrong == 0
 
 
+def resident_mb(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) / 1024
+
+
+def soak(options, seed):
+    """Mixed loads for a while: the memory of the server does not grow."""
+    if options.pid is None:
+        sys.exit("[--pid] expected the number of the server's process, got none")
+    end, samples, rounds = time.monotonic() + 60 * options.minutes, [], 0
+    while time.monotonic() < end:
+        load_mixed(options, seed + 1000 * rounds)
+        rounds += 1
+        samples.append(resident_mb(options.pid))
+        print(f"  {rounds * options.requests:8} requests  {samples[-1]:8.1f} MB", flush=True)
+    if len(samples) < 6:
+        sys.exit(f"[--minutes] expected time for 6 rounds, got {len(samples)}")
+    # The first third fills the caches.
+    third = len(samples) // 3
+    middle, last = statistics.median(samples[third:2 * third]), statistics.median(samples[2 * third:])
+    print(f"{rounds * options.requests} requests in {options.minutes} minutes: {middle:.1f} MB in the middle third, {last:.1f} MB in the last")
+    return last <= 1.02 * middle + 1
+
+
 def main():
-    tests = {"table": table, "long-prompt": beside_a_long_prompt, "turns": turns, "shared-prompt": shared_prompt, "mixed": mixed}
+    tests = {"table": table, "long-prompt": beside_a_long_prompt, "turns": turns, "shared-prompt": shared_prompt, "mixed": mixed,
+             "soak": soak}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url", help="http://HOST:PORT")
-    parser.add_argument("tests", nargs="*", default=[], help=f"of {', '.join(tests)}; all without one")
+    parser.add_argument("tests", nargs="*", default=[], help=f"of {', '.join(tests)}; all but soak without one")
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--prompt", type=int, default=32, help="tokens of each prompt of the table")
     parser.add_argument("--tokens", type=int, default=64, help="tokens of each answer of the table")
     parser.add_argument("--long", type=int, default=2000, help="tokens of the long prompt")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=30, help="how long soak lasts")
+    parser.add_argument("--pid", type=int, help="of the server's process, whose memory soak reads")
     parser.add_argument("--vocab", type=int, default=100_000, help="prompts hold ids below this one")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    for name in options.tests or tests:
+    for name in options.tests or [name for name in tests if name != "soak"]:
         if name not in tests:
             parser.error(f"[{name}] expected one of {', '.join(tests)}")
         print(f"== {name}", flush=True)
