@@ -171,9 +171,10 @@ Result<engine::GenerateResult> result_of(const Json& answer, engine::GenerateOpt
   engine::GenerateResult out;
   out.ids = answer.at("generated_ids").get<std::vector<std::int32_t>>();
   out.text = answer.at("text").get<std::string>();
+  const auto finish = answer.at("finish_reason").get<std::string>();
   for (const auto reason : {engine::FinishReason::kStop, engine::FinishReason::kRepeat,
                             engine::FinishReason::kLength, engine::FinishReason::kCancelled})
-    if (engine::finish_reason_name(reason) == answer.at("finish_reason")) out.finish = reason;
+    if (engine::finish_reason_name(reason) == finish) out.finish = reason;
   if (answer.contains("stop")) out.stop = answer.at("stop").get<std::string>();
   hooks.sampling.greedy = !answer.contains("seed");
   if (answer.contains("seed")) hooks.sampling.seed = answer.at("seed").get<std::uint64_t>();

@@ -62,7 +62,7 @@ Status DraftProposer::propose(std::int64_t most, std::vector<std::int32_t>& toke
   const Model& model = sequence_->model();
   const auto length = std::ssize(ids_);
   // The last token is always run, for what follows it.
-  sequence_->truncate(std::min(common_prefix(sequence_->tokens(), ids_), length - 1));
+  sequence_->truncate(std::min<std::int64_t>(common_prefix(sequence_->tokens(), ids_), length - 1));
   sequence_->prepare(length);
   const auto rest = ids_.subspan(sequence_->tokens().size());
   // The rows of the embedding are padded, and not to one number in all models of a family.
