@@ -46,8 +46,6 @@ TEST_F(ToolCallsTest, GivesAnAnswerInStages) {
 TEST_F(ToolCallsTest, CountsTheTokensOfStagesInEveryChoice) {
   const Json stages = {{"stages", *parse_json(kManifest, "manifest")}};
   const Json chat = {{"messages", kHi}, {"structured_outputs", stages}, {"n", 2}};
-  Json plain = {{"messages", kHi}};
-  say(plain, "A=one\nB=kl\nand z");
   const Json text = {
       {"prompt", "xy"}, {"structured_outputs", stages}, {"n", 2}, {"max_tokens", 60}};
   const auto expect_counts = [&](const char* path, Json body, std::int64_t open_tokens) {
@@ -70,8 +68,9 @@ TEST_F(ToolCallsTest, CountsTheTokensOfStagesInEveryChoice) {
     }
     EXPECT_EQ(counts, std::vector<Json>(2, counts_of_all(open_tokens)));
   };
-  expect_counts(kChat, chat, 5);
   expect_counts("/v1/completions", text, 13);
+  say({{"messages", kHi}}, "A=one\nB=kl\nand z");
+  expect_counts(kChat, chat, 5);
 }
 
 TEST_F(ToolCallsTest, CountsTheTokensOfStagesForClientsOfLlamaCpp) {
