@@ -115,7 +115,7 @@ std::vector<Checkpoint> checkpoints_in_the_tree() {
 
 std::vector<Checkpoint> checkpoints_with_every_block() {
   std::vector<Checkpoint> all = checkpoints_in_the_tree();
-  if (std::getenv("ANEMONE_FEW_CHECKPOINTS") != nullptr)
+  if (std::getenv("ANEMONE_ALL_CHECKPOINTS") == nullptr)
     std::erase_if(all, [](const Checkpoint& checkpoint) {
       return std::ranges::find(kWithEveryBlock, checkpoint.name) == std::end(kWithEveryBlock);
     });

@@ -32,8 +32,8 @@ std::vector<Checkpoint> checkpoints();
 bool has_experts(const Checkpoint& checkpoint);
 // Those in the tree have every architecture; the others would only take longer.
 std::vector<Checkpoint> checkpoints_in_the_tree();
-// For tests of many forms: those in the tree, or, where ANEMONE_FEW_CHECKPOINTS is set, a few that
-// have every block between them.
+// For tests of many forms: a few that have every block between them, or, where
+// ANEMONE_ALL_CHECKPOINTS is set (tools/ci/checkpoints), all in the tree.
 std::vector<Checkpoint> checkpoints_with_every_block();
 // The tiny ones of those with experts.
 std::vector<Checkpoint> tiny_checkpoints_with_experts();

@@ -22,7 +22,7 @@ namespace {
 // before main() (tests/cli/process.h).
 bool belongs_to_the_tests(std::string_view name) {
   return name == "ANEMONE_SHARED" || name == "ANEMONE_RECORD" ||
-         name == "ANEMONE_FEW_CHECKPOINTS" || name == "ANEMONE_PROGRESS";
+         name == "ANEMONE_ALL_CHECKPOINTS" || name == "ANEMONE_PROGRESS";
 }
 
 // Variables that the library, the executable, libcurl and libedit read.
