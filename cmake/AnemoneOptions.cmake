@@ -38,6 +38,12 @@ if(PROJECT_IS_TOP_LEVEL AND ANEMONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ANEMONE_CCACHE})
 endif()
 
+# Each test is a program of its own: linking them all takes a fifth of the time with lld.
+find_program(ANEMONE_LLD ld.lld)
+if(ANEMONE_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL AND ANEMONE_LLD AND NOT CMAKE_CROSSCOMPILING AND NOT APPLE)
+  add_link_options(-fuse-ld=lld)
+endif()
+
 add_library(anemone_options INTERFACE)
 # One result for one input on every machine: the compiler may not fuse a*b+c on its own.
 target_compile_options(anemone_options INTERFACE -Wall -Wextra -Wconversion -ffp-contract=off
