@@ -126,6 +126,7 @@ def check_artifact(anemone, artifact, manifest, precision, scheme, options=()):
     seen_operations.update(used)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("form,graph,scheme", [(form, *choice) for form in FORMS for choice in zip(GRAPH_FORMS, ("lut6", "int8", "none"))])
 def test_each_form_of_model_loads_in_each_form_of_graph(anemone, checkpoint, tmp_path, form, graph, scheme):
     folder, _ = checkpoint(form)
@@ -137,6 +138,7 @@ def test_each_form_of_model_loads_in_each_form_of_graph(anemone, checkpoint, tmp
     assert len(manifest["heads"]) == (outputs if form == "llama_wide_vocabulary" else 1)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("form,target,scheme", [(form, *choice) for form in FORMS
                                                 for choice in (("ios16", "int8-channel"), ("ios17", "lut4"))])
 def test_packages_for_earlier_systems_load(anemone, checkpoint, tmp_path, form, target, scheme):
@@ -158,6 +160,7 @@ PAIRS = [("llama_biases", precision, scheme) for precision in PRECISIONS for sch
     for precision, scheme in (("fp32", "none"), ("fp16", "int8-channel"))]
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("form,precision,scheme", PAIRS)
 def test_each_precision_and_scheme_loads(anemone, checkpoint, tmp_path, form, precision, scheme):
     folder, _ = checkpoint(form)
@@ -166,6 +169,7 @@ def test_each_precision_and_scheme_loads(anemone, checkpoint, tmp_path, form, pr
     check_artifact(anemone, artifact, manifest, precision, scheme)
 
 
+@pytest.mark.combinations
 # Every part of a layer with experts in a package of its own: what crosses between them is not the hidden state alone.
 @pytest.mark.parametrize("form,precision,options", [
     (form, precision, options) for form in ("qwen3_moe", "lfm2_moe", "zaya", "qwen3_next", "gpt_oss")
@@ -178,6 +182,7 @@ def test_parts_of_layers_load(anemone, checkpoint, tmp_path, form, precision, op
     check_artifact(anemone, artifact, manifest, precision, "lut6", options)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("form,precision", [(form, precision) for form in ("qwen3_moe", "lfm2_moe", "zaya", "qwen3_next", "gpt_oss")
                                             for precision in ("fp16", "fp32")])
 def test_packs_of_experts_load(anemone, checkpoint, tmp_path, form, precision):
@@ -202,6 +207,7 @@ FORM_OPTIONS = ["one_tier", "states_and_a_tier", "packed_states_and_a_tier", "th
                 "tokens_in_width", "argmax", "all_at_once", "three_functions", "products_apart", "layer_norms"]
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("options,precision", [(o, "fp16") for o in OPTIONS] + [(o, "fp32") for o in IN_FP32])
 def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
     folder, _ = checkpoint("qwen3")
@@ -217,6 +223,7 @@ def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
     assert len(manifest["functions"]) == functions
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("options", FORM_OPTIONS)
 @pytest.mark.parametrize("form", ["qwen2", "llama_rope_llama3", "llama_untied"])
 @pytest.mark.parametrize("precision,scheme", [("fp16", "none"), ("fp16", "lut6"), ("fp16", "int4-block")])
@@ -233,6 +240,7 @@ def test_each_form_of_artifact_loads(anemone, checkpoint, tmp_path, form, option
                 "--ignore-eos", "--json")
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("precision,scheme,dtype", [(p, s, np.float32) for p in PRECISIONS for s in SCHEMES] + [
     ("fp16", "none", np.float16)])
 def test_coremltools_reads_the_weights_of_the_checkpoint(anemone, checkpoint, tmp_path, precision, scheme, dtype):

@@ -61,13 +61,14 @@ ONLY_SINCE_17 = {"reshape": {"keeps the dimension counted from the right from iO
 OPERATIONS = sorted(SSAOpRegistry.core_ops)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def anemone(anemone):
     """Operations are tested here, not what the planner makes of them: test_torch_operations.py runs the fast paths."""
     return anemone.reference()
 
 
-@pytest.fixture(scope="module")
+# Not of the module: a process that is given tests in portions would leave it between them, and run all cases again.
+@pytest.fixture(scope="session")
 def ran(anemone):
     """The cases of each operation after they ran."""
     by_op = {op: cases_of(op) for op in OPERATIONS}
