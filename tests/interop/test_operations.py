@@ -61,14 +61,13 @@ ONLY_SINCE_17 = {"reshape": {"keeps the dimension counted from the right from iO
 OPERATIONS = sorted(SSAOpRegistry.core_ops)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def anemone(anemone):
     """Operations are tested here, not what the planner makes of them: test_torch_operations.py runs the fast paths."""
     return anemone.reference()
 
 
-# Not of the module: a process that is given tests in portions would leave it between them, and run all cases again.
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ran(anemone):
     """The cases of each operation after they ran."""
     by_op = {op: cases_of(op) for op in OPERATIONS}
