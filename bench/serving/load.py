@@ -166,7 +166,8 @@ def shared_prompt(options, seed):
 
 
 def load_mixed(options, seed):
-    """Requests of several families, 64 at a time, of which a fifth leaves: what was asked, and by number the texts of those that stayed."""
+    """Sends requests of several families, 64 at a time; the clients of a fifth leave before the end. Returns the requests,
+    and a dict of the answers that came to their end, by the index of the request."""
     choice = random.Random(seed)
     families = [prompt_of(seed + f, 40 + 60 * f, options.vocab) for f in range(5)]
     asked = [(families[choice.randrange(5)][:choice.randrange(1, 300)] + prompt_of(choice.random(), choice.randrange(20), options.vocab),

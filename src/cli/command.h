@@ -39,7 +39,8 @@ struct Context {
   struct KnownWords {
     std::vector<std::string> words;
     bool or_file = false;  // the name of a file is a value, too
-    // Those that come after one of `words` and the sign "="; empty: `words` are whole values.
+    // The flag takes NAME=WORD: `words` are the names, and these come after the sign. Empty:
+    // `words` are whole values.
     std::vector<std::string> after_equals = {};
   };
   std::map<const CLI::Option*, KnownWords> words;

@@ -13,20 +13,15 @@
 namespace anemone::cli {
 namespace {
 
-// What may stand after a flag. Lists have spaces between their words.
-struct Values {
-  std::string words;
-  bool has_files = true;
-  // Of a flag that takes NAME=WORD, whose names `words` are.
-  std::string after_equals = {};
-};
-
-Values values_of(const Flag& flag, const Context& context) {
+// What may stand after a flag.
+Context::KnownWords values_of(const Flag& flag, const Context& context) {
   const auto known = context.words.find(flag.option);
-  if (known == context.words.end()) return {"", flag.value != "N"};
-  const auto& [words, or_file, after_equals] = known->second;
-  return {fmt::format("{}", fmt::join(words, " ")), or_file,
-          fmt::format("{}", fmt::join(after_equals, " "))};
+  if (known != context.words.end()) return known->second;
+  return {.words = {}, .or_file = flag.value != "N"};
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view separator = " ") {
+  return fmt::format("{}", fmt::join(words, separator));
 }
 
 std::string names_of(const CLI::App& app) {
@@ -82,10 +77,10 @@ std::string bash_values(const std::string& command, const std::vector<Flag>& fla
     if (!flag.has_value()) continue;
     std::string pattern = fmt::format("{}' {}'", command, flag.name);
     if (!flag.short_name.empty()) pattern += fmt::format("|{}' {}'", command, flag.short_name);
-    const Values values = values_of(flag, context);
-    out += fmt::format("    {}) values={} files={}", pattern, shell_quoted(values.words),
-                       values.has_files ? "1" : "");
-    if (!values.after_equals.empty()) out += " after=" + shell_quoted(values.after_equals);
+    const auto values = values_of(flag, context);
+    out += fmt::format("    {}) values={} files={}", pattern, shell_quoted(joined(values.words)),
+                       values.or_file ? "1" : "");
+    if (!values.after_equals.empty()) out += " after=" + shell_quoted(joined(values.after_equals));
     out += " ;;\n";
   }
   return out;
@@ -165,14 +160,15 @@ std::string zsh_text(std::string_view text) {
 // What _arguments does for the value of a flag.
 std::string zsh_value(const Flag& flag, const Context& context) {
   if (!flag.has_value()) return "";
-  const Values values = values_of(flag, context);
-  if (values.words.empty()) return values.has_files ? ":value:_files" : ":value: ";
+  const auto values = values_of(flag, context);
+  const std::string words = joined(values.words);
+  if (words.empty()) return values.or_file ? ":value:_files" : ":value: ";
   if (!values.after_equals.empty())
     return fmt::format(
         R"(:value:{{if compset -P "*="; then compadd - {}; else compadd -S "=" - {}; fi}})",
-        values.after_equals, values.words);
-  if (!values.has_files) return fmt::format(":value:({})", values.words);
-  return fmt::format(":value:{{compadd - {}; _files}}", values.words);
+        joined(values.after_equals), words);
+  if (!values.or_file) return fmt::format(":value:({})", words);
+  return fmt::format(":value:{{compadd - {}; _files}}", words);
 }
 
 std::string zsh_arguments(const CLI::App& command, const CLI::App& top, const Context& context) {
@@ -212,22 +208,17 @@ std::string zsh_completions(const CLI::App& top, const Context& context) {
   return out + "  esac\n}\n_anemone \"$@\"\n";
 }
 
-std::string comma_separated(std::string words) {
-  std::ranges::replace(words, ' ', ',');
-  return words;
-}
-
 // What `complete` says of the value of a flag. -x: no files.
 std::string fish_value(const Flag& flag, const Context& context) {
   if (!flag.has_value()) return "";
-  const Values values = values_of(flag, context);
-  std::string out = values.has_files ? " -r" : " -x";
+  const auto values = values_of(flag, context);
+  const std::string out = values.or_file ? " -r" : " -x";
   if (values.words.empty()) return out;
-  std::string words = values.words;
-  // What fish expands to each name with each word.
-  if (!values.after_equals.empty())
-    words = fmt::format("{{{}}}={{{}}}", comma_separated(values.words),
-                        comma_separated(values.after_equals));
+  // fish expands braces to each name with each word.
+  const std::string words = values.after_equals.empty()
+                                ? joined(values.words)
+                                : fmt::format("{{{}}}={{{}}}", joined(values.words, ","),
+                                              joined(values.after_equals, ","));
   return out + " -a " + shell_quoted(words);
 }
 

@@ -77,13 +77,11 @@ void add_probe_command(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "probe", "Write packages with which a Mac settles contested questions about the chip");
   command->add_option("-o,--output", flags->output, "Folder to write, new or empty");
-  Context::KnownWords& names =
-      context.words[command
-                        ->add_option("--only", flags->only,
-                                     "These probes alone: ids of --list, as in A,B")
-                        ->delimiter(',')
-                        ->allow_extra_args(false)];
-  for (const probe::Probe& each : probe::probes()) names.words.emplace_back(each.id);
+  const CLI::Option* only =
+      command->add_option("--only", flags->only, "These probes alone: ids of --list, as in A,B")
+          ->delimiter(',')
+          ->allow_extra_args(false);
+  for (const probe::Probe& each : probe::probes()) context.words[only].words.emplace_back(each.id);
   command->add_option("--seed", flags->seed, "Of the random weights and inputs")
       ->check(seeds())
       ->capture_default_str();

@@ -12,8 +12,8 @@ namespace anemone::values {
 // True for bytes that begin as a JPEG file does.
 bool is_jpeg(std::string_view bytes);
 
-// Decodes a JPEG file, of gray values or colors, with libjpeg-turbo. The picture is turned as its
-// Exif orientation says, as Core ML reads a file ("Orientation is read from Exif",
+// Decodes a grayscale or color JPEG file with libjpeg-turbo. The picture is turned as its Exif
+// orientation says, as Core ML reads a file ("Orientation is read from Exif",
 // featureValueWithImageAtURL:pixelsWide:... in Apple's MLFeatureValue+MLImageConversion.h).
 // `subject` starts each error:
 //   - kCorrupt for no JPEG file, or a damaged one;

@@ -55,7 +55,7 @@ TEST(CallsOfGemma, AreForced) {
     say("weather", "Rome");
     EXPECT_EQ(call(), "Rome");
   }
-  // Of a function and a city that there are not, all allowed tokens have equal logits.
+  // The tools have neither this function nor this city, so the grammar leaves only theirs.
   say("whether", "Berlin");
   const std::string forced = call();
   EXPECT_TRUE(forced == "Paris" || forced == "Rome") << forced;

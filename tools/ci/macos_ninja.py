@@ -36,10 +36,10 @@ def main():
     with open(args.commands) as file:
         entries = json.load(file)
 
-    # cfloat comes first: math.h of macOS asks float.h for two macros alone, and then the guard of libc++ keeps the others
-    # out.
     # zig adds a sanitizer to builds without optimisation.
     compiler = args.zig + " c++ -target aarch64-macos.14.0 -fno-sanitize=undefined"
+    # <cfloat> is included first: math.h of macOS includes float.h for two macros alone, and after that the include guard
+    # of libc++ leaves the others undefined.
     lines = [
         "rule cxx",
         f"  command = {compiler} -std=c++20 -O0 -Wall -Wextra -ffp-contract=off -include cfloat $flags "

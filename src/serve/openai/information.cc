@@ -41,7 +41,7 @@ Result<std::string> queried_model(std::string_view query) {
     auto name = percent_decode(value);
     if (!name)
       return invalid_argument(
-          "[model] expected two hex digits after each % of the query, got \"{}\"",
+          "[model] expected two hex digits after each % in the query, got \"{}\"",
           shortened(value, 100));
     return *std::move(name);
   }
