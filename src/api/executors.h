@@ -16,8 +16,9 @@ namespace anemone::api {
 
 struct ExecutorOptions {
   int threads = 0;  // 0: as many as this process may use
-  // The instructions that kernels use: "plain", "neon", "avx2", "avx512", "avx512vnni", "amx"; or
-  // "reference" for the reference interpreter, without fusions. Empty: the best of this processor.
+  // The instructions that kernels use: "plain", "neon", "avx2", "avx512", "avx512vnni",
+  // "avx512vbmi", "amx"; or "reference" for the reference interpreter, without fusions. Empty: the
+  // best of this processor.
   std::string isa = {};
   bool maps_weights = true;  // exec::CpuOptions says what the other choice gives
   // "cpu", "coreml" or, in builds that have it, "ane-direct" (docs/ane-direct.md); empty: cpu.

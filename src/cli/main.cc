@@ -41,7 +41,7 @@ int fail(const Status& status) {
     std::string line = error_line(status.message());
     constexpr std::string_view kWho = "anemone:";
     line.replace(0, kWho.size(), styled(kWho, Style::kError, STDERR_FILENO));
-    std::fwrite(line.data(), 1, line.size(), stderr);
+    write_text(STDERR_FILENO, line);
   }
   return exit_code(status.code());
 }
@@ -72,9 +72,9 @@ void describe(CLI::App& app, Context& context) {
       ->check(whole_numbers(1, 1024));
   context.words[app.add_option(
       "--isa", context.isa,
-      "CPU kernels to use: plain, neon, avx2, avx512, amx, or reference for the "
-      "plain\nkernels without fusion (default: the best of this processor)")] = {
-      {"plain", "neon", "avx2", "avx512", "avx512vnni", "amx", "reference"}};
+      "CPU kernels to use: plain, neon, avx2, avx512, avx512vnni, avx512vbmi, amx, or reference "
+      "for the\nplain kernels without fusion (default: the best of this processor)")] = {
+      {"plain", "neon", "avx2", "avx512", "avx512vnni", "avx512vbmi", "amx", "reference"}};
   app.add_flag_callback(
       "--no-mmap", [&] { context.maps_weights = false; },
       "Read the weights into memory, in huge pages where the system has them, instead "

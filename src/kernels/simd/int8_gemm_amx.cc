@@ -2,6 +2,7 @@
 #if defined(__x86_64__)
 #include "kernels/simd/amx_tiles.h"
 #include "kernels/simd/int8_gemm.h"
+#include "kernels/simd/int8_palettes.h"
 #include "kernels/simd/int8_split.h"
 #include "kernels/simd/int8_split_rows.h"
 #include "kernels/simd/int8_split_vectors.h"
@@ -150,7 +151,7 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
     } else {
       for (std::int64_t s = first; s < last; ++s)
         block.expand(s, 0, end - begin, high + (s - first) * kRowTileBytes,
-                     low + (s - first) * kRowTileBytes);
+                     low + (s - first) * kRowTileBytes, vbmi::expand_palettes);
       rows.high = reinterpret_cast<const std::byte*>(high);
       rows.low = reinterpret_cast<const std::byte*>(low);
     }

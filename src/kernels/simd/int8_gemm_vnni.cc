@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/simd/int8_gemm.h"
+#include "kernels/simd/int8_palettes.h"
 #include "kernels/simd/int8_split.h"
 #include "kernels/simd/int8_split_rows.h"
 #include "kernels/simd/int8_split_vectors.h"
@@ -251,15 +252,9 @@ void finish(const VnniSums& sums, const Scales& scales, std::int64_t rows, float
   }
 }
 
-}  // namespace
-
-std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
-  return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowStepBytes +
-         blocks_of(n) * static_cast<std::int64_t>(sizeof(VnniSums));
-}
-
-void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
-               std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
+void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+              std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch,
+              RowBlock::ExpandPalettes expand_palettes) {
   const std::int64_t steps = vnni_steps_of(matrix);
   const std::int64_t sum_depth_of_rows = sum_depth(matrix);
   const bool has_scale_blocks = sum_depth_of_rows != 0;
@@ -286,7 +281,7 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
         if (is_int4)
           block.expand_shifted(first + s, 0, end - begin, to);
         else
-          block.expand(first + s, 0, end - begin, to, low + s * kRowStepBytes);
+          block.expand(first + s, 0, end - begin, to, low + s * kRowStepBytes, expand_palettes);
       }
       rows.high = reinterpret_cast<const std::byte*>(high);
       if (block.has_low()) rows.low = reinterpret_cast<const std::byte*>(low);
@@ -315,6 +310,26 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
     }
   }
 }
+
+}  // namespace
+
+std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
+  return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowStepBytes +
+         blocks_of(n) * static_cast<std::int64_t>(sizeof(VnniSums));
+}
+
+template <RowBlock::ExpandPalettes kPalettes>
+void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+               std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
+  multiply(matrix, begin, end, packed, n, out, ldo, scratch, kPalettes);
+}
+
+template void vnni_gemm<vnni::expand_palettes>(const Matrix&, std::int64_t, std::int64_t,
+                                               const std::byte*, std::int64_t, float*, std::int64_t,
+                                               std::byte*);
+template void vnni_gemm<vbmi::expand_palettes>(const Matrix&, std::int64_t, std::int64_t,
+                                               const std::byte*, std::int64_t, float*, std::int64_t,
+                                               std::byte*);
 
 }  // namespace anemone::kernels::simd::int8_split
 #endif

@@ -66,8 +66,17 @@ std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
                std::byte* packed);
 std::int64_t gemv_scratch_bytes(const Matrix& matrix);
+// Where a product goes, and memory for it.
+struct GemvTarget {
+  float* out;
+  std::int64_t ldo;
+  std::byte* scratch;
+};
+// gemv() of palettes of 64 and 256 entries (int8_palettes.h).
+using GemvPalettes = void (*)(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                              const GemvColumns& columns, const GemvTarget& target);
 // `kHasBlockSums`: integers in scale blocks are multiplied as they are, not as two parts.
-template <bool kHasBlockSums>
+template <bool kHasBlockSums, GemvPalettes kPalettes>
 void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
           float* out, std::int64_t ldo, std::byte* scratch);
 

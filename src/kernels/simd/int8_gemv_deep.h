@@ -130,7 +130,7 @@ template <int kColumns>
 
 // The sums over the lanes of each quarter of four vectors: quarter q of the result has those of the
 // quarters q, one vector after the other.
-inline __m512i sum_within_quarters(const __m512i of[4]) {
+[[gnu::always_inline]] inline __m512i sum_within_quarters(const __m512i of[4]) {
   const auto add = [](__m512i a, __m512i b) { return _mm512_add_epi32(a, b); };
   const __m512i ab = add(_mm512_unpacklo_epi32(of[0], of[1]), _mm512_unpackhi_epi32(of[0], of[1]));
   const __m512i cd = add(_mm512_unpacklo_epi32(of[2], of[3]), _mm512_unpackhi_epi32(of[2], of[3]));
@@ -221,7 +221,7 @@ template <int kRows, int kColumns, typename Row>
 }
 
 // The sums over the lanes of each of sixteen vectors.
-inline __m512i sum_lanes(const std::int32_t sums[16][16]) {
+[[gnu::always_inline]] inline __m512i sum_lanes(const std::int32_t sums[16][16]) {
   __m512i eight[8];
   for (int i = 0; i < 8; ++i) {
     const __m512i a = _mm512_load_si512(sums[2 * i]);
@@ -293,8 +293,9 @@ class DeepProducts {
                                  _mm256_load_si256(reinterpret_cast<const __m256i*>(row_of_)));
     float results[8];
     _mm256_storeu_ps(results, products_.finish(sum_lanes(sums_), row_scale));
-    for (std::int64_t n = 0; n < columns_.count(); ++n)
-      for (std::int64_t r = 0; r < rows; ++r) out[n * ldo + r] = results[n * kRows + r];
+    for (std::int64_t n = 0; n < kColumns && n < columns_.count(); ++n)
+      for (std::int64_t r = 0; r < kRows && r < rows; ++r)
+        out[n * ldo + r] = results[n * kRows + r];
   }
 
   const GemvColumns& columns_;

@@ -28,7 +28,7 @@ class EightProducts {
     return out;
   }
   // `sums`: those of the high parts of the eight products, then those of the low parts.
-  __m256 finish(__m512i sums, __m256 row_scales) const {
+  [[gnu::always_inline]] __m256 finish(__m512i sums, __m256 row_scales) const {
     const __m512 parts = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums, _mm512_load_si512(offsets_)));
     const __m256 both = _mm256_fmadd_ps(_mm512_castps512_ps256(parts), _mm256_set1_ps(128.0f),
                                         _mm512_extractf32x8_ps(parts, 1));

@@ -19,7 +19,7 @@
 namespace anemone::kernels::simd::int8_split {
 
 // The sums of the quarters of each of four vectors, one vector after the other.
-inline __m512i sum_quarters(__m512i a, __m512i b, __m512i c, __m512i d) {
+[[gnu::always_inline]] inline __m512i sum_quarters(__m512i a, __m512i b, __m512i c, __m512i d) {
   const auto halve = [](__m512i x, __m512i y) {
     return _mm512_add_epi32(_mm512_shuffle_i64x2(x, y, 0x44), _mm512_shuffle_i64x2(x, y, 0xee));
   };

@@ -4,6 +4,7 @@
 
 #include "kernels/simd/int8_gemm.h"
 #include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_palettes.h"
 #include "kernels/simd/int8_split.h"
 #include "kernels/simd/int8_split_rows.h"
 
@@ -33,17 +34,24 @@ constexpr Int8Kernels vnni_kernels() {
           .gemv_pack_bytes = gemv_pack_bytes,
           .gemv_pack = gemv_pack,
           .gemv_scratch_bytes = gemv_scratch_bytes,
-          .gemv = gemv<true>,
+          .gemv = gemv<true, vnni::gemv_palettes>,
           .gemm_pack_bytes = gemm_pack_bytes,
           .gemm_pack = gemm_pack,
           .gemm_scratch_bytes = vnni_gemm_scratch_bytes,
-          .gemm = vnni_gemm};
+          .gemm = vnni_gemm<vnni::expand_palettes>};
+}
+
+constexpr Int8Kernels vbmi_kernels() {
+  Int8Kernels kernels = vnni_kernels();
+  kernels.gemv = gemv<true, vbmi::gemv_palettes>;
+  kernels.gemm = vnni_gemm<vbmi::expand_palettes>;
+  return kernels;
 }
 
 constexpr Int8Kernels amx_kernels() {
-  Int8Kernels kernels = vnni_kernels();
+  Int8Kernels kernels = vbmi_kernels();
   kernels.gemv_columns = 4;  // tiles take sixteen columns in the time of one
-  kernels.gemv = gemv<false>;
+  kernels.gemv = gemv<false, vbmi::gemv_palettes>;
   kernels.gemm_scratch_bytes = amx_gemm_scratch_bytes;
   kernels.gemm = amx_gemm;
   return kernels;
@@ -53,6 +61,8 @@ constexpr Int8Kernels amx_kernels() {
 
 extern const Int8Kernels kVnniKernels;
 constinit const Int8Kernels kVnniKernels = vnni_kernels();
+extern const Int8Kernels kVbmiKernels;
+constinit const Int8Kernels kVbmiKernels = vbmi_kernels();
 extern const Int8Kernels kAmxKernels;
 constinit const Int8Kernels kAmxKernels = amx_kernels();
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/simd/int8_split_palettes.h"
 #include "kernels/simd/int8_split_vectors.h"
 
 namespace anemone::kernels::simd::int8_split {
@@ -33,13 +32,11 @@ __m512i spread_nibbles(__m256i packed) {
 }  // namespace
 
 void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count, std::int8_t* high,
-                      std::int8_t* low) const {
+                      std::int8_t* low, ExpandPalettes expand_palettes) const {
   const Part part{step, first, std::min(first + count, rows_), high, low};
   switch (matrix_.form) {
     case Matrix::Form::kPalette:
-      if (matrix_.bits == 4) return expand_nibbles(part);
-      if (matrix_.bits == 6) return expand_six_bits(part);
-      return expand_bytes(part);
+      return matrix_.bits == 4 ? expand_nibbles(part) : expand_palettes(*this, part);
     case Matrix::Form::kHalf:
       return expand_halves(part);
     case Matrix::Form::kInt4:
@@ -53,16 +50,6 @@ void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count,
     _mm512_store_si512(
         high + (r - part.begin) * kStep,
         load_bytes(matrix_.row(begin_ + r) + step * kStep, matrix_.k - step * kStep));
-}
-
-// body(row, table) for each row of the part; a table that several rows have is loaded once.
-template <typename Table, typename Body>
-void RowBlock::for_palettes(const Part& p, const Body& body) const {
-  for (std::int64_t r = p.begin; r < p.end;) {
-    const std::int8_t* const address = tables_[r];
-    const Table table(address);
-    for (; r < p.end && tables_[r] == address; ++r) body(r, table);
-  }
 }
 
 // Palettes of 16, and int4 of one part.
@@ -79,34 +66,13 @@ void RowBlock::expand_nibbles(const Part& p) const {
     }
     return;
   }
-  for_palettes<Table64>(p, [&](std::int64_t r, const Table64& table) {
+  for (std::int64_t r = p.begin; r < p.end; ++r) {
     const __m512i index = spread_nibbles(load_half_bytes(first + r * row_bytes, bytes));
-    _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_shuffle_epi8(table.high, index));
-    _mm512_store_si512(p.low + (r - p.begin) * kStep, _mm512_shuffle_epi8(table.low, index));
-  });
-}
-
-void RowBlock::expand_six_bits(const Part& p) const {
-  const std::int64_t bytes = std::min<std::int64_t>(48, ((matrix_.k - p.step * kStep) * 6 + 7) / 8);
-  const std::int64_t row_bytes = matrix_.row_bytes();
-  const std::byte* const first = matrix_.row(begin_) + p.step * kStep * 6 / 8;
-  for_palettes<Table64>(p, [&](std::int64_t r, const Table64& table) {
-    const __m512i index = spread_six_bits(load_bytes(first + r * row_bytes, bytes));
-    _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_permutexvar_epi8(index, table.high));
-    _mm512_store_si512(p.low + (r - p.begin) * kStep, _mm512_permutexvar_epi8(index, table.low));
-  });
-}
-
-void RowBlock::expand_bytes(const Part& p) const {
-  const std::int64_t bytes = matrix_.k - p.step * kStep;
-  const std::int64_t row_bytes = matrix_.row_bytes();
-  const std::byte* const first = matrix_.row(begin_) + p.step * kStep;
-  for_palettes<Table256>(p, [&](std::int64_t r, const Table256& table) {
-    const __m512i index = load_bytes(first + r * row_bytes, bytes);
-    const __mmask64 is_upper = _mm512_movepi8_mask(index);
-    _mm512_store_si512(p.high + (r - p.begin) * kStep, Table256::find(table.high, index, is_upper));
-    _mm512_store_si512(p.low + (r - p.begin) * kStep, Table256::find(table.low, index, is_upper));
-  });
+    const __m512i high = _mm512_load_si512(tables_[r]);
+    const __m512i low = _mm512_load_si512(tables_[r] + kStep);
+    _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_shuffle_epi8(high, index));
+    _mm512_store_si512(p.low + (r - p.begin) * kStep, _mm512_shuffle_epi8(low, index));
+  }
 }
 
 void RowBlock::expand_halves(const Part& p) const {

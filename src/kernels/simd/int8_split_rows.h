@@ -27,12 +27,25 @@ inline constexpr float kBlockUnit = 1.0F / 128;
 // the largest scale gives, or a few of them in a row so deep that their sum would not fit 32 bits.
 class RowBlock {
  public:
+  // Which rows of a step are expanded, and where to.
+  struct Part {
+    std::int64_t step;
+    std::int64_t begin;
+    std::int64_t end;  // rows of the block
+    std::int8_t* high;
+    std::int8_t* low;
+  };
+  using ExpandPalettes = void (*)(const RowBlock& block, const Part& part);
+
   // `has_block_sums`: whether sums of scale blocks are multiplied by the scales. `scratch`:
   // row_scratch_bytes(), 64-byte aligned; lives as long as this.
   RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_block_sums,
            std::byte* scratch);
 
   bool has_low() const { return has_low_; }
+  const std::byte* row(std::int64_t r) const { return matrix_.row(begin_ + r); }
+  std::int64_t row_bytes() const { return matrix_.row_bytes(); }
+  int palette_bits() const { return matrix_.bits; }
   // One part that can be read where it lies: row r at in_place() + r * k.
   const std::byte* in_place() const { return in_place_; }
   // What a sum of one part, or of 128 * high + low, is to be multiplied with; [kInt8BlockRows].
@@ -53,24 +66,15 @@ class RowBlock {
   const float* factors(std::int64_t r) const { return factors_ + r * factors_per_row_; }
   // The parts of elements [64 * step, 64 * step + 64) of a row as [count][64] each, 64-byte
   // aligned: those of rows [first, first + count) of the block. What lies outside the matrix is
-  // left alone or meets zeros of the activations. `low` is used if has_low().
+  // left alone or meets zeros of the activations. `low` is used if has_low(). `expand_palettes`:
+  // what does so for palettes of 64 and 256 entries (int8_palettes.h).
   void expand(std::int64_t step, std::int64_t first, std::int64_t count, std::int8_t* high,
-              std::int8_t* low) const;
+              std::int8_t* low, ExpandPalettes expand_palettes) const;
   // int4 instead as what its integers are, plus 8.
   void expand_shifted(std::int64_t step, std::int64_t first, std::int64_t count,
                       std::int8_t* out) const;
 
  private:
-  // Which rows of a step are expanded, and where to.
-  struct Part {
-    std::int64_t step;
-    std::int64_t begin;
-    std::int64_t end;  // rows of the block
-    std::int8_t* high;
-    std::int8_t* low;
-  };
-  template <typename Table, typename Body>
-  void for_palettes(const Part& part, const Body& body) const;
   void prepare_row_scales();
   void prepare_palettes(std::byte* scratch);
   void prepare_halves();
@@ -78,8 +82,6 @@ class RowBlock {
   void prepare_int4_blocks(std::byte* scratch);
 
   void expand_nibbles(const Part& part) const;
-  void expand_six_bits(const Part& part) const;
-  void expand_bytes(const Part& part) const;
   void expand_halves(const Part& part) const;
   void expand_int8_blocks(const Part& part) const;
   void expand_int4_blocks(const Part& part) const;

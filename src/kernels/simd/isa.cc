@@ -15,12 +15,13 @@
 namespace anemone::kernels::simd {
 namespace {
 
-constexpr std::array<std::pair<Isa, std::string_view>, 6> kNames = {
+constexpr std::array<std::pair<Isa, std::string_view>, 7> kNames = {
     {{Isa::kPlain, "plain"},
      {Isa::kNeon, "neon"},
      {Isa::kAvx2, "avx2"},
      {Isa::kAvx512, "avx512"},
      {Isa::kAvx512Vnni, "avx512vnni"},
+     {Isa::kAvx512Vbmi, "avx512vbmi"},
      {Isa::kAmx, "amx"}}};
 
 #if defined(__x86_64__)
@@ -70,9 +71,10 @@ void add_x86(std::vector<Isa>& out) {
                           (saved & kZmm) == kZmm;
   if (!has_avx512) return;
   out.push_back(Isa::kAvx512);
-  // The bits of VNNI, and of VBMI for palettes.
-  if (!has_bit(c, 11) || !has_bit(c, 1)) return;
+  if (!has_bit(c, 11)) return;
   out.push_back(Isa::kAvx512Vnni);
+  if (!has_bit(c, 1)) return;
+  out.push_back(Isa::kAvx512Vbmi);
   if (may_use_amx(d)) out.push_back(Isa::kAmx);
 }
 #endif

@@ -8,11 +8,12 @@
 
 namespace anemone::kernels::simd {
 
-// The instruction sets from the plainest on. kPlain is what the compiler makes for any processor of
-// the architecture.
-enum class Isa { kPlain, kNeon, kAvx2, kAvx512, kAvx512Vnni, kAmx };
+// The instruction sets from the plainest on; each of x86 has those before it. kPlain is what the
+// compiler makes for any processor of the architecture.
+enum class Isa { kPlain, kNeon, kAvx2, kAvx512, kAvx512Vnni, kAvx512Vbmi, kAmx };
 
-std::string_view isa_name(Isa isa);  // "plain", "neon", "avx2", "avx512", "avx512vnni", "amx"
+// "plain", "neon", "avx2", "avx512", "avx512vnni", "avx512vbmi", "amx"
+std::string_view isa_name(Isa isa);
 std::optional<Isa> parse_isa(std::string_view name);
 
 // What this build has and this processor can run, from the plainest to the best. AMX is there when

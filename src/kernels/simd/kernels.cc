@@ -15,6 +15,7 @@ extern const Kernels kKernels;
 }
 namespace int8_split {
 extern const Int8Kernels kVnniKernels;
+extern const Int8Kernels kVbmiKernels;
 extern const Int8Kernels kAmxKernels;
 }  // namespace int8_split
 namespace {
@@ -55,6 +56,10 @@ const Kernels& kernels_of(Isa isa) {
       return avx512::kKernels;
     case Isa::kAvx512Vnni: {
       static const Kernels kernels = avx512_with(int8_split::kVnniKernels);
+      return kernels;
+    }
+    case Isa::kAvx512Vbmi: {
+      static const Kernels kernels = avx512_with(int8_split::kVbmiKernels);
       return kernels;
     }
     case Isa::kAmx: {

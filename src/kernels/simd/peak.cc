@@ -17,8 +17,10 @@ namespace anemone::kernels::simd {
 namespace {
 
 // Sums that do not wait for each other: more than any processor has in flight. Each is kept before
-// the loop, or the compiler sees that all are the same and makes one of them.
+// the loop, or the compiler sees that all are the same and makes one of them. The loops over them
+// are unrolled early, or the compiler copies the sums in every round.
 constexpr int kSums = 12;
+#define ANEMONE_EACH_SUM _Pragma("GCC unroll 12") for (auto& sum : sums)
 
 #if defined(__x86_64__)
 #define ANEMONE_KEEP(value) asm volatile("" : "+v"(value))
@@ -61,66 +63,64 @@ __attribute__((target("amx-tile,amx-bf16"))) void bf16_amx(std::int64_t rounds) 
 
 __attribute__((target("avx512f,avx512bw,avx512vnni"))) void int8_vnni(std::int64_t rounds) {
   __m512i sums[kSums] = {};
-  for (__m512i& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
   __m512i a = _mm512_set1_epi8(3);
   const __m512i b = _mm512_set1_epi8(5);
   for (std::int64_t i = 0; i < rounds; ++i) {
     ANEMONE_KEEP(a);
-    for (__m512i& sum : sums) sum = _mm512_dpbusd_epi32(sum, a, b);
+    ANEMONE_EACH_SUM sum = _mm512_dpbusd_epi32(sum, a, b);
   }
-  for (__m512i& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
 }
 
 __attribute__((target("avx512f,avx512bw"))) void int8_avx512(std::int64_t rounds) {
   __m512i sums[kSums] = {};
-  for (__m512i& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
   __m512i a = _mm512_set1_epi8(3);
   const __m512i b = _mm512_set1_epi8(5);
   const __m512i ones = _mm512_set1_epi16(1);
-  for (std::int64_t i = 0; i < rounds; ++i)
-    for (__m512i& sum : sums) {
+  for (std::int64_t i = 0; i < rounds; ++i) ANEMONE_EACH_SUM {
       ANEMONE_KEEP(a);
       sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(a, b), ones));
     }
-  for (__m512i& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
 }
 
 __attribute__((target("avx512f"))) void fp32_avx512(std::int64_t rounds) {
   __m512 sums[kSums] = {};
-  for (__m512& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
   __m512 a = _mm512_set1_ps(1);
   const __m512 b = _mm512_set1_ps(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
     ANEMONE_KEEP(a);
-    for (__m512& sum : sums) sum = _mm512_fmadd_ps(a, b, sum);
+    ANEMONE_EACH_SUM sum = _mm512_fmadd_ps(a, b, sum);
   }
-  for (__m512& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
 }
 
 __attribute__((target("avx2"))) void int8_avx2(std::int64_t rounds) {
   __m256i sums[kSums] = {};
-  for (__m256i& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
   __m256i a = _mm256_set1_epi8(3);
   const __m256i b = _mm256_set1_epi8(5);
   const __m256i ones = _mm256_set1_epi16(1);
-  for (std::int64_t i = 0; i < rounds; ++i)
-    for (__m256i& sum : sums) {
+  for (std::int64_t i = 0; i < rounds; ++i) ANEMONE_EACH_SUM {
       ANEMONE_KEEP(a);
       sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), ones));
     }
-  for (__m256i& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
 }
 
 __attribute__((target("avx2,fma"))) void fp32_avx2(std::int64_t rounds) {
   __m256 sums[kSums] = {};
-  for (__m256& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
   __m256 a = _mm256_set1_ps(1);
   const __m256 b = _mm256_set1_ps(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
     ANEMONE_KEEP(a);
-    for (__m256& sum : sums) sum = _mm256_fmadd_ps(a, b, sum);
+    ANEMONE_EACH_SUM sum = _mm256_fmadd_ps(a, b, sum);
   }
-  for (__m256& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
 }
 #undef ANEMONE_KEEP
 #elif defined(__aarch64__)
@@ -128,11 +128,10 @@ __attribute__((target("avx2,fma"))) void fp32_avx2(std::int64_t rounds) {
 
 void int8_neon(std::int64_t rounds) {
   int32x4_t sums[kSums] = {};
-  for (int32x4_t& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
   int8x16_t a = vdupq_n_s8(3);
   const int8x16_t b = vdupq_n_s8(5);
-  for (std::int64_t i = 0; i < rounds; ++i)
-    for (int32x4_t& sum : sums) {
+  for (std::int64_t i = 0; i < rounds; ++i) ANEMONE_EACH_SUM {
       ANEMONE_KEEP(a);
 #if defined(__ARM_FEATURE_DOTPROD)
       sum = vdotq_s32(sum, a, b);
@@ -141,19 +140,19 @@ void int8_neon(std::int64_t rounds) {
       sum = vpadalq_s16(sum, vmlal_s8(low, vget_high_s8(a), vget_high_s8(b)));
 #endif
     }
-  for (int32x4_t& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
 }
 
 void fp32_neon(std::int64_t rounds) {
   float32x4_t sums[kSums] = {};
-  for (float32x4_t& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
   float32x4_t a = vdupq_n_f32(1);
   const float32x4_t b = vdupq_n_f32(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
     ANEMONE_KEEP(a);
-    for (float32x4_t& sum : sums) sum = vfmaq_f32(sum, a, b);
+    ANEMONE_EACH_SUM sum = vfmaq_f32(sum, a, b);
   }
-  for (float32x4_t& sum : sums) ANEMONE_KEEP(sum);
+  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
 }
 #undef ANEMONE_KEEP
 #endif
@@ -165,13 +164,12 @@ using Singles = float __attribute__((vector_size(16)));
 template <typename V>
 void plain_products(std::int64_t rounds, V a, V b) {
   V sums[kSums] = {};
-  for (V& sum : sums) asm volatile("" : "+m"(sum));
-  for (std::int64_t i = 0; i < rounds; ++i)
-    for (V& sum : sums) {
+  ANEMONE_EACH_SUM asm volatile("" : "+m"(sum));
+  for (std::int64_t i = 0; i < rounds; ++i) ANEMONE_EACH_SUM {
       asm volatile("" : "+m"(a));
       sum += a * b;
     }
-  for (V& sum : sums) asm volatile("" : "+m"(sum));
+  ANEMONE_EACH_SUM asm volatile("" : "+m"(sum));
 }
 
 void int8_plain(std::int64_t rounds) {
@@ -190,6 +188,8 @@ constexpr double products(double in_one_instruction) {
 constexpr double kTileProducts = 16 * 16 * 64;  // of bytes; half of it of bf16
 #endif
 
+#undef ANEMONE_EACH_SUM
+
 }  // namespace
 
 Peak int8_peak(Isa isa) {
@@ -197,6 +197,7 @@ Peak int8_peak(Isa isa) {
 #if defined(__x86_64__)
     case Isa::kAmx:
       return {"amx-int8", 4 * 2 * kTileProducts, int8_amx};
+    case Isa::kAvx512Vbmi:
     case Isa::kAvx512Vnni:
       return {"avx512vnni", products(64), int8_vnni};
     case Isa::kAvx512:
@@ -217,6 +218,7 @@ Peak bf16_peak(Isa isa) {
 #if defined(__x86_64__)
     case Isa::kAmx:
       return {"amx-bf16", 4 * kTileProducts, bf16_amx};
+    case Isa::kAvx512Vbmi:
     case Isa::kAvx512Vnni:
       return {"avx512vnni-fp32", products(16), fp32_avx512};
     case Isa::kAvx512:

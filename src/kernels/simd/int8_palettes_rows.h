@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of int8_palettes.h for one instruction set. Included last by its file.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <immintrin.h>
+
+#include "kernels/simd/int8_gemv_products.h"
+#include "kernels/simd/int8_palettes.h"
+#include "kernels/simd/int8_palettes_tables.h"
+
+namespace anemone::kernels::simd::int8_split {
+namespace ANEMONE_PALETTES_NAMESPACE {
+
+constexpr std::int64_t kSixBitStepBytes = kStep * 6 / 8;
+
+// Indices of six bits: 48 bytes are a step. int8_gemv_rows.h says what a row gives.
+struct Palette64Row : TwoPartsRow {
+  static constexpr int kSteps = 1;
+  Palette64Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), table(block.table(r), kOffset) {}
+  // The indices, one per byte.
+  __m512i read(std::int64_t step, __mmask64 mask) const {
+    const std::byte* const from = at + step * kSixBitStepBytes;
+    prefetch(from);
+    // Eight indices are six bytes. Their number in a row is a multiple of four.
+    const int bytes = std::popcount(mask) * 6 / 8;
+    const __m512i packed = _mm512_maskz_loadu_epi8((__mmask64{1} << bytes) - 1, from);
+    return spread_six_bits(packed);
+  }
+  template <int s>
+  void split(__m512i index, __m512i& high, __m512i& low) const {
+    table.find(index, high, low);
+  }
+  const std::byte* at;
+  Table<64> table;
+};
+
+struct Palette256Row : TwoPartsRow {
+  static constexpr int kSteps = 1;
+  Palette256Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), table(block.table(r), kOffset) {}
+  __m512i read(std::int64_t step, __mmask64 mask) const {
+    prefetch(at + step * kStep);
+    return _mm512_maskz_loadu_epi8(mask, at + step * kStep);
+  }
+  template <int s>
+  void split(__m512i index, __m512i& high, __m512i& low) const {
+    table.find(index, high, low);
+  }
+  const std::byte* at;
+  Table<256> table;
+};
+
+void gemv_palettes(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                   const GemvColumns& columns, const GemvTarget& target) {
+  if (matrix.bits == 6)
+    multiply_columns<Palette64Row>(matrix, begin, end, columns, target);
+  else
+    multiply_columns<Palette256Row>(matrix, begin, end, columns, target);
+}
+
+// Expands rows whose steps are kStepBytes; indices_of() gives the indices of that many bytes. A
+// table that several rows have is made once.
+template <int kEntries, std::int64_t kStepBytes, typename IndicesOf>
+void expand_entries(const RowBlock& block, const RowBlock::Part& p, const IndicesOf& indices_of) {
+  const std::int64_t left = block.row_bytes() - p.step * kStepBytes;
+  const std::int64_t bytes = std::min(kStepBytes, left);
+  const __mmask64 mask = bytes == 64 ? ~__mmask64{0} : (__mmask64{1} << bytes) - 1;
+  for (std::int64_t r = p.begin; r < p.end;) {
+    const std::int8_t* const address = block.table(r);
+    const Table<kEntries> table(address, 0);
+    for (; r < p.end && block.table(r) == address; ++r) {
+      const __m512i index =
+          indices_of(_mm512_maskz_loadu_epi8(mask, block.row(r) + p.step * kStepBytes));
+      __m512i high;
+      __m512i low;
+      table.find(index, high, low);
+      _mm512_store_si512(p.high + (r - p.begin) * kStep, high);
+      _mm512_store_si512(p.low + (r - p.begin) * kStep, low);
+    }
+  }
+}
+
+void expand_palettes(const RowBlock& block, const RowBlock::Part& part) {
+  if (block.palette_bits() == 6)
+    expand_entries<64, kSixBitStepBytes>(block, part, spread_six_bits);
+  else
+    expand_entries<256, kStep>(block, part, [](__m512i bytes) { return bytes; });
+}
+
+}  // namespace ANEMONE_PALETTES_NAMESPACE
+}  // namespace anemone::kernels::simd::int8_split
