@@ -46,16 +46,6 @@ std::string bar(double part, int width) {
                      std::string(static_cast<std::size_t>(width - filled), '.'));
 }
 
-// Without stdio, whose buffers may hold what others print. A stderr that takes nothing is no reason
-// to stop.
-void write_text(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 bool is_switched_off() {
   return environment_variable("ANEMONE_PROGRESS").value_or("") == "off";
 }

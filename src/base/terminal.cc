@@ -2,6 +2,7 @@
 #include "base/terminal.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -47,6 +48,16 @@ std::string_view sequence_of(Style style) {
 }
 
 }  // namespace
+
+bool write_text(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 std::optional<int> terminal_columns(int descriptor) {
   if (::isatty(descriptor) != 1) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a command has to know of the terminal that a person sits at: whether there is one, how wide
-// it is, whether it has colours, and how much of a line a text takes.
+// it is, whether it has colours, and how much of a line a text takes; and how text gets there.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,10 @@
 #include <string_view>
 
 namespace anemone {
+
+// Writes all of a text, without stdio, whose buffers may hold what others print and which gives up
+// when a signal comes. False, with errno, where the descriptor takes no more.
+bool write_text(int descriptor, std::string_view text);
 
 // Columns of the terminal behind the descriptor; 80 where a terminal does not say, nullopt where
 // there is none. Asks each time, so a window that was resized counts at once.

@@ -122,7 +122,7 @@ Status run_speed(const BenchFlags& flags, const BenchOptions& options) {
     ANEMONE_RETURN_IF_ERROR(
         write_file(flags.plot, bench_plot(report, flags.plot.ends_with(".html"))));
   if (!flags.is_json) return print_report(bench_table(report));
-  for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", escaped(note));
+  for (const std::string& note : report.notes) print_err("note: {}\n", escaped(note));
   return print_json(bench_json(report), 2);
 }
 

@@ -34,8 +34,8 @@ class Chat {
   Status run() {
     if (is_terminal_) {
       catch_interrupts(InterruptMode::kStopsAnswer);
-      fmt::print(stderr, "{}: /? lists the commands, Ctrl-D leaves\n",
-                 styled(escaped(model().manifest().name), Style::kBold, STDERR_FILENO));
+      print_err("{}: /? lists the commands, Ctrl-D leaves\n",
+                styled(escaped(model().manifest().name), Style::kBold, STDERR_FILENO));
     }
     while (true) {
       ANEMONE_ASSIGN_OR_RETURN(const bool has_message, read_message());
@@ -53,7 +53,7 @@ class Chat {
       // A person can go on after an error; a script cannot see it.
       if (!is_terminal_ || stdout_is_closed()) return status;
       const std::string text = error_line(status.message());
-      std::fwrite(text.data(), 1, text.size(), stderr);
+      write_text(STDERR_FILENO, text);
     }
   }
 
@@ -68,12 +68,12 @@ class Chat {
       ANEMONE_ASSIGN_OR_RETURN(const Outcome outcome, read_lines());
       if (outcome == Outcome::kText) return true;
       if (outcome == Outcome::kEnd) {
-        if (is_terminal_) fmt::print(stderr, "\n");
+        if (is_terminal_) print_err("\n");
         return false;
       }
       if (!is_terminal_ || was_interrupted_) end_interrupted();
       was_interrupted_ = true;
-      fmt::print(stderr, "\n(Ctrl-C again or Ctrl-D to leave)\n");
+      print_err("\n(Ctrl-C again or Ctrl-D to leave)\n");
     }
   }
 
@@ -131,7 +131,7 @@ class Chat {
     for (std::int64_t i = 0; i < fitted.dropped_turns; ++i) conversation_.drop_oldest();
     if (fitted.dropped_turns > 0 && !has_told_of_drops_) {
       has_told_of_drops_ = true;
-      fmt::print(stderr, "(the context is full: from now on the oldest turns are forgotten)\n");
+      print_err("(the context is full: from now on the oldest turns are forgotten)\n");
     }
     return {};
   }
@@ -152,20 +152,20 @@ class Chat {
     ANEMONE_RETURN_IF_ERROR(printed);
     if (!result.ok()) {
       if (!has_stopped || result.status().code() != Code::kCancelled) return result.status();
-      fmt::print(stderr, "(stopped)\n");
+      print_err("(stopped)\n");
       return {};
     }
     if (options_.as_json) return print_json(result_json(*result, generate));
-    if (has_stopped) fmt::print(stderr, "(stopped)\n");
+    if (has_stopped) print_err("(stopped)\n");
     const engine::Timing& timing = result->timing;
     // The last token that a full context gives takes no position in it.
     const std::int64_t used = std::min(timing.prompt_tokens + timing.new_tokens, model().context());
     print_stats(*result, fmt::format("; context {} of {}", used, model().context()));
     if (is_terminal_ && used >= model().context())
-      fmt::print(stderr, "(the context is full, so the answer ends here: /reset begins anew)\n");
+      print_err("(the context is full, so the answer ends here: /reset begins anew)\n");
     else if (is_terminal_ && options_.text.max_tokens && !has_stopped &&
              result->finish == engine::FinishReason::kLength)
-      fmt::print(stderr, "(max-new ends the answer here)\n");
+      print_err("(max-new ends the answer here)\n");
     return {};
   }
 

@@ -37,12 +37,12 @@ constexpr std::string_view kHelp =
 
 template <typename... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
-  fmt::print(stderr, "({})\n", escaped(fmt::format(format, std::forward<Args>(args)...)));
+  print_err("({})\n", escaped(fmt::format(format, std::forward<Args>(args)...)));
 }
 
 void say_error(const Status& status) {
   const std::string text = error_line(status.message());
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  write_text(STDERR_FILENO, text);
 }
 
 // Sets a number between two bounds, or resets it if the text is "default".
@@ -93,8 +93,8 @@ Status load(const std::string& file, engine::Conversation& conversation) {
 
 void set_system(std::string_view text, engine::Conversation& conversation) {
   if (text.empty()) {
-    fmt::print(stderr, "{}\n",
-               conversation.system().empty() ? "(none)" : escaped_lines(conversation.system()));
+    print_err("{}\n",
+              conversation.system().empty() ? "(none)" : escaped_lines(conversation.system()));
     return;
   }
   conversation.set_system(std::string(text));
@@ -209,7 +209,7 @@ ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversatio
   } else if (name == "/set") {
     const auto now = set_parameter(rest, options, conversation.model());
     status = now.status();
-    if (status.ok() && rest.empty()) fmt::print(stderr, "{}\n", escaped_lines(*now));
+    if (status.ok() && rest.empty()) print_err("{}\n", escaped_lines(*now));
     if (status.ok() && !rest.empty()) say("{}", *now);
   } else if (name == "/save") {
     status = save(std::string(rest), conversation);
@@ -219,7 +219,7 @@ ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversatio
     if (!conversation.is_empty()) return {Kind::kAnswer, conversation.take_last()};
     say("there is no answer yet");
   } else if (name == "/help" || name == "/?") {
-    fmt::print(stderr, "{}", kHelp);
+    print_err("{}", kHelp);
   } else {
     const std::string meant =
         did_you_mean(name, {"/help", "/set", "/system", "/regenerate", "/save", "/load", "/reset",

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/model_cache.h"
+#include "cli/output.h"
 #include "cli/private_folder.h"
 
 namespace anemone::cli {
@@ -19,7 +20,7 @@ api::ExecutorOptions Context::executor() const {
     return folder;
   };
   out.cancel = &interrupt_flag();
-  out.on_note = [](std::string_view note) { fmt::print(stderr, "note: {}\n", escaped(note)); };
+  out.on_note = [](std::string_view note) { print_err("note: {}\n", escaped(note)); };
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/terminal.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "cli/private_folder.h"
 
 namespace anemone::cli {
@@ -28,7 +29,7 @@ class PlainEditor : public LineEditor {
   explicit PlainEditor(bool is_terminal) : is_terminal_(is_terminal) {}
 
   Result<Outcome> read(const std::string& prompt, std::string& text) override {
-    if (is_terminal_) fmt::print(stderr, "{}", styled(prompt, Style::kAccent, STDERR_FILENO));
+    if (is_terminal_) print_err("{}", styled(prompt, Style::kAccent, STDERR_FILENO));
     ANEMONE_ASSIGN_OR_RETURN(Outcome outcome, read_line(text));
     std::string more;
     while (is_terminal_ && outcome == Outcome::kText && has_more()) {

@@ -40,7 +40,7 @@ constexpr std::size_t kKeyDigits = 32;
 
 // Prints a line to stderr, so that it never mixes with an answer on stdout.
 void notice(std::string_view text) {
-  fmt::print(stderr, "anemone: {}\n", escaped(text));
+  print_err("anemone: {}\n", escaped(text));
 }
 
 // How `run` and `serve` compile: for the processor of this machine.

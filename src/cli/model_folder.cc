@@ -19,6 +19,7 @@
 #include "checkpoint/file_kind.h"
 #include "checkpoint/gguf/gguf_file.h"
 #include "cli/model_path.h"
+#include "cli/output.h"
 
 namespace anemone::cli {
 namespace {
@@ -31,7 +32,7 @@ bool is_there(const fs::path& path) {
 }
 
 void note(std::string_view text) {
-  fmt::print(stderr, "note: {}\n", escaped(text));
+  print_err("note: {}\n", escaped(text));
 }
 
 Result<FoundArtifact> from_cache(const std::string& model, const CacheRequest& request) {

@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "cli/unfinished_file.h"
 #include "hub/model_reference.h"
 #include "hub/pull.h"
@@ -134,7 +135,7 @@ Result<std::optional<std::string>> downloaded(const hub::ModelReference& referen
 Status ask(const std::string& question) {
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1)
     return io_error("{}: --yes downloads without a question", question);
-  fmt::print(stderr, "{}? [Y/n] ", question);
+  print_err("{}? [Y/n] ", question);
   std::string answer;
   char c = 0;
   while (::read(STDIN_FILENO, &c, 1) == 1 && c != '\n')
@@ -165,7 +166,7 @@ Result<std::string> download(const hub::ModelReference& reference, const std::st
     const std::string what = fmt::format("[{}] download {} ({}) to {}", escaped(named), size,
                                          listed(planned.files), escaped(planned.folder));
     if (!downloads_without_question) return ask(what);
-    fmt::print(stderr, "anemone: {}\n", what);
+    print_err("anemone: {}\n", what);
     return {};
   };
   ProgressReport bar("downloading " + name, Progress::Unit::kBytes);

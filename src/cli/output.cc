@@ -28,8 +28,7 @@ bool stdout_is_closed() {
 Status print_out(std::string_view text) {
   if (is_closed) return io_error("[stdout] is closed");
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
-    return {};
+  if (std::fflush(stdout) == 0 && write_text(STDOUT_FILENO, text)) return {};
   is_closed = errno == EPIPE;
   return errno_error("stdout", "write");
 }

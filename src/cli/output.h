@@ -3,11 +3,15 @@
 
 #include <anemone/status.h>
 
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
+#include <unistd.h>
+#include <utility>
 
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/terminal.h"
 
 namespace anemone::cli {
 
@@ -20,6 +24,13 @@ bool stdout_is_closed();
 // text, only the report's own line ends and tabs move the cursor of a terminal. The caller escapes
 // a name that must not break its line.
 Status print_report(std::string_view text);
+
+// Prints to stderr, whatever signals come meanwhile. A stderr that takes nothing is no reason to
+// stop. `format` is fmt's.
+template <typename... Args>
+void print_err(fmt::format_string<Args...> format, Args&&... args) {
+  write_text(STDERR_FILENO, fmt::format(format, std::forward<Args>(args)...));
+}
 
 // Prints JSON and a line end. Control sequences of a terminal are escaped, which gives the same
 // JSON.

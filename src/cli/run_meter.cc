@@ -8,6 +8,7 @@
 
 #include "base/escape.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "engine/session/session.h"
 
 namespace anemone::cli {
@@ -53,11 +54,11 @@ Status RunMeter::finish(const engine::Timing& timing, Json* out) {
   if (shows_profile_ && out != nullptr)
     (*out)["profile"] = profile_.json();
   else if (shows_profile_)
-    fmt::print(stderr, "{}", escaped_lines("\n" + profile_.text()));
+    print_err("{}", escaped_lines("\n" + profile_.text()));
   if (trace_.empty()) return {};
   if (const std::size_t dropped = recorder_->dropped_spans(); dropped > 0)
-    fmt::print(stderr, "anemone: the trace has its first {} spans; {} more found no room\n",
-               bench::StepRecorder::kMaxSpans, dropped);
+    print_err("anemone: the trace has its first {} spans; {} more found no room\n",
+              bench::StepRecorder::kMaxSpans, dropped);
   return recorder_->write_trace(trace_);
 }
 

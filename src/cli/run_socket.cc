@@ -218,8 +218,8 @@ Result<bool> is_same_model(const RunOptions& options, const Json& about) {
     ANEMONE_ASSIGN_OR_RETURN(const std::string digest, artifact::manifest_digest(options.model));
     return about.at("manifest_sha256") == digest;
   }
-  fmt::print(stderr, "note: the server on {} answers with its model {}\n", escaped(options.socket),
-             escaped(about.at("model").get<std::string>()));
+  print_err("note: the server on {} answers with its model {}\n", escaped(options.socket),
+            escaped(about.at("model").get<std::string>()));
   return true;
 }
 

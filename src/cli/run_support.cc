@@ -134,10 +134,10 @@ Status read_text_files(RunOptions& options) {
 }
 
 void note_no_template(const std::string& model) {
-  fmt::print(stderr,
-             "note: {} has no chat template, so the prompt is continued as plain text "
-             "(--chat-template-file gives it one)\n",
-             escaped(model));
+  print_err(
+      "note: {} has no chat template, so the prompt is continued as plain text "
+      "(--chat-template-file gives it one)\n",
+      escaped(model));
 }
 
 Result<engine::GenerateOptions> generate_options(const RunOptions& options,
@@ -196,7 +196,7 @@ void print_stats(const engine::GenerateResult& result, std::string_view more) {
   line += fmt::format("; prompt {} tokens", timing.prompt_tokens - timing.reused_tokens);
   if (timing.prefill_s > 0) line += fmt::format(", {:.1f} tok/s", timing.prefill_tok_s());
   line += more;
-  fmt::print(stderr, "{}\n", styled("[" + line + "]", Style::kDim, STDERR_FILENO));
+  print_err("{}\n", styled("[" + line + "]", Style::kDim, STDERR_FILENO));
 }
 
 AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)

@@ -70,12 +70,11 @@ Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServ
       options.server.api_keys.empty() && !serve::is_loopback(options.server.http.host);
   const bool is_socket = !options.server.http.socket_path.empty();
   const std::string url = serving->url() + (is_socket ? "" : "/v1");
-  fmt::print(
-      stderr, "{}",
-      server_line(options.server.log_format, "serving",
-                  {{"models", names}, {"url", url}, {"open_to_all", is_open}},
-                  fmt::format("serving {} on {}{}", names, escaped(url),
-                              is_open ? ", open to all who reach it (no --api-key-file)" : "")));
+  print_err("{}", server_line(options.server.log_format, "serving",
+                              {{"models", names}, {"url", url}, {"open_to_all", is_open}},
+                              fmt::format("serving {} on {}{}", names, escaped(url),
+                                          is_open ? ", open to all who reach it (no --api-key-file)"
+                                                  : "")));
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
   interrupt_flag() = true;  // for a model that is being compiled
@@ -189,9 +188,9 @@ Status run_serve(ServeOptions options, const Context& context) {
       ANEMONE_ASSIGN_OR_RETURN(options.server.http.tls,
                                serve::TlsContext::load(options.tls_certificate, options.tls_key));
       if (const std::string warning = options.server.http.tls->warning(); !warning.empty())
-        fmt::print(stderr, "{}",
-                   server_line(options.server.log_format, "tls_certificate", {{"warning", warning}},
-                               fmt::format("[--tls-cert] {}", warning)));
+        print_err("{}",
+                  server_line(options.server.log_format, "tls_certificate", {{"warning", warning}},
+                              fmt::format("[--tls-cert] {}", warning)));
     }
     ANEMONE_ASSIGN_OR_RETURN(options.server.pooling, engine::parse_pooling(options.pooling));
   }

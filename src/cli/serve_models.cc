@@ -15,6 +15,7 @@
 #include "cli/model_folder.h"
 #include "cli/model_path.h"
 #include "cli/number_range.h"
+#include "cli/output.h"
 #include "cli/placement.h"
 
 namespace anemone::cli {
@@ -78,8 +79,8 @@ class CommandLineModels : public serve::ModelProvider {
     ANEMONE_ASSIGN_OR_RETURN(out.model,
                              load_model(path, request, *executor_, load, has_bar ? "loading" : ""));
     if (out.model->tokenizer() == nullptr && has_notes())
-      fmt::print(stderr, "note: {} has no tokenizer: it answers requests with token ids alone\n",
-                 escaped(name));
+      print_err("note: {} has no tokenizer: it answers requests with token ids alone\n",
+                escaped(name));
     // Only HTTP has a way to ask for labels.
     if (!options_.is_http()) ANEMONE_RETURN_IF_ERROR(out.model->check_generates());
     ANEMONE_RETURN_IF_ERROR(engine::check_speculation(speculation_, *out.model).with("--draft"));
