@@ -15,47 +15,43 @@ namespace {
 
 constexpr std::int64_t kStep = 64;                              // elements of the depth
 constexpr std::int64_t kRowStepBytes = kInt8BlockRows * kStep;  // of one part of a step
-constexpr int kRows = 8;  // rows whose sums are in registers at a time
-constexpr int kTurn = 4;  // rows of them whose parts are in registers at a time
-static_assert(kInt8BlockRows % kRows == 0 && kRows % kTurn == 0);
+constexpr int kRows = 8;       // rows whose sums are in registers at a time
+constexpr int kBlockRows = 4;  // the same where scale blocks have sums of their own
+static_assert(kInt8BlockRows % kRows == 0 && kRows % kBlockRows == 0);
 // Steps that are multiplied with all blocks of columns before the next ones: their parts of
 // weights stay in the nearest cache meanwhile.
-constexpr std::int64_t kChunkSteps = 14;
+constexpr std::int64_t kChunkSteps = 7;
 
 std::int64_t vnni_steps_of(const Matrix& matrix) {
   return round_up(matrix.k, kStep) / kStep;
 }
 
-// Sixteen parts of a row to each quarter of a vector. The instruction multiplies an unsigned byte
-// by a signed one, so a part of the weights comes as part + 128; what that adds to a sum is 128
-// times the sum of the column's parts. Integers of scale blocks are no signed parts.
-template <bool kIsSigned>
-__m512i sixteen_of_row(const std::byte* at) {
-  const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-  const __m512i all = _mm512_broadcast_i32x4(sixteen);
-  return kIsSigned ? _mm512_xor_si512(all, _mm512_set1_epi8(-128)) : all;
+// The instruction multiplies an unsigned byte by a signed one, so a part of the weights is given as
+// part + 128; what that adds to a sum is 128 times the sum of the column's parts.
+void make_unsigned(const std::byte* from, std::int64_t bytes, std::int8_t* to) {
+  for (std::int64_t i = 0; i < bytes; i += kStep)
+    _mm512_store_si512(to + i,
+                       _mm512_xor_si512(_mm512_loadu_si512(from + i), _mm512_set1_epi8(-128)));
 }
 
-// Calls body(i, r, four) with the parts 4 * i to 4 * i + 3 of row r in every lane. They are made by
-// shuffles, since such code waits for loads more than for anything else.
-template <bool kIsSigned, typename Body>
-[[gnu::always_inline]] inline void for_each_four(const std::byte* at, std::int64_t stride,
-                                                 const Body& body) {
-  __m512i rows[kTurn];
-  unroll<kTurn>([&](auto r) { rows[r] = sixteen_of_row<kIsSigned>(at + r * stride); });
+// Calls body(i, r, four) with the parts 4 * i to 4 * i + 3 of each of kCount rows in every lane.
+// The load copies them there: a shuffle would take the place of a multiplication. All rows have a
+// turn before the next i, because an instruction waits for the one before it in the same sum.
+template <int kCount, typename Body>
+[[gnu::always_inline]] inline void for_each_four(const std::int8_t* at, const Body& body) {
   unroll<4>([&](auto i) {
-    unroll<kTurn>([&](auto r) {
-      body(i, r, _mm512_shuffle_epi32(rows[r], static_cast<_MM_PERM_ENUM>(0x55 * i)));
+    unroll<kCount>([&](auto r) {
+      std::int32_t four;
+      std::memcpy(&four, at + r * kStep + 4 * i, sizeof(four));
+      body(i, r, _mm512_set1_epi32(four));
     });
   });
 }
 
-// Parts of rows of weights from some step on: one part or two.
+// Unsigned parts of rows of weights from some step on, as [step][row][64]: one part or two.
 struct Rows {
-  const std::byte* high = nullptr;
-  const std::byte* low = nullptr;
-  std::int64_t stride = kStep;              // from row to row
-  std::int64_t step_bytes = kRowStepBytes;  // from step to step
+  const std::int8_t* high = nullptr;
+  const std::int8_t* low = nullptr;
 };
 
 // [row][column]. One part of weights by each part of the columns; or of two parts the product of
@@ -76,9 +72,8 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
     high[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.high[first + r]);
     low[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.low[first + r]);
   });
-  const std::int64_t stride = rows.stride;
-  const std::byte* high_at = rows.high + first * rows.stride;
-  const std::byte* low_at = kHasLow ? rows.low + first * rows.stride : nullptr;
+  const std::int8_t* high_at = rows.high + first * kStep;
+  const std::int8_t* low_at = kHasLow ? rows.low + first * kStep : nullptr;
   for (std::int64_t s = 0; s < steps; ++s) {
     for (std::int64_t k = 0; k < kStep; k += 16) {
       if (ahead != nullptr) ahead->fetch();
@@ -88,28 +83,19 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
         x_high[i] = _mm512_load_si512(high_columns + (k + 4 * i) * kInt8BlockColumns);
         x_low[i] = _mm512_load_si512(low_columns + (k + 4 * i) * kInt8BlockColumns);
       });
-      // The rows take turns, because an instruction waits for the one before it in the same sum.
-      unroll<kRows / kTurn>([&](auto turn) __attribute__((always_inline)) {
-        constexpr int kFirst = turn * kTurn;
-        for_each_four<true>(
-            high_at + kFirst * stride + k, stride, [&](auto i, auto r, __m512i four) {
-              high[kFirst + r] = _mm512_dpbusd_epi32(high[kFirst + r], four, x_high[i]);
-              low[kFirst + r] = _mm512_dpbusd_epi32(low[kFirst + r], four, x_low[i]);
-            });
+      for_each_four<kRows>(high_at + k, [&](auto i, auto r, __m512i four) {
+        high[r] = _mm512_dpbusd_epi32(high[r], four, x_high[i]);
+        low[r] = _mm512_dpbusd_epi32(low[r], four, x_low[i]);
       });
       if constexpr (kHasLow)
-        unroll<kRows / kTurn>([&](auto turn) __attribute__((always_inline)) {
-          constexpr int kFirst = turn * kTurn;
-          for_each_four<true>(
-              low_at + kFirst * stride + k, stride, [&](auto i, auto r, __m512i four) {
-                low[kFirst + r] = _mm512_dpbusd_epi32(low[kFirst + r], four, x_high[i]);
-              });
+        for_each_four<kRows>(low_at + k, [&](auto i, auto r, __m512i four) {
+          low[r] = _mm512_dpbusd_epi32(low[r], four, x_high[i]);
         });
     }
     high_columns += kTileBytes;
     low_columns += kTileBytes;
-    high_at += rows.step_bytes;
-    if constexpr (kHasLow) low_at += rows.step_bytes;
+    high_at += kRowStepBytes;
+    if constexpr (kHasLow) low_at += kRowStepBytes;
   }
   unroll<kRows>([&](auto r) {
     _mm512_store_si512(sums.high[first + r], high[r]);
@@ -117,23 +103,23 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
   });
 }
 
-// add_steps() for int4 in scale blocks, kTurn rows at a time: sums of the scale blocks' products,
-// each multiplied with its scale. `offsets`: block_offsets() of the steps.
+// add_steps() for int4 in scale blocks, kBlockRows rows at a time: sums of the scale blocks'
+// products, each multiplied with its scale. `offsets`: block_offsets() of the steps.
 void add_int4_block_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
                           const std::int8_t* low_columns, const std::int32_t* offsets,
                           std::int64_t first_step, std::int64_t steps, std::int64_t first,
                           bool begins, VnniSums& sums, Ahead* ahead) {
-  __m512i high[kTurn];
-  __m512i low[kTurn];
-  unroll<kTurn>([&](auto r) {
+  __m512i high[kBlockRows];
+  __m512i low[kBlockRows];
+  unroll<kBlockRows>([&](auto r) {
     high[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.high[first + r]);
     low[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.low[first + r]);
   });
-  const std::byte* at = rows.high + first * kStep;
+  const std::int8_t* at = rows.high + first * kStep;
   for (std::int64_t t = 0; t < 2 * steps; ++t) {
-    __m512i high_sum[kTurn];
-    __m512i low_sum[kTurn];
-    unroll<kTurn>([&](auto r) {
+    __m512i high_sum[kBlockRows];
+    __m512i low_sum[kBlockRows];
+    unroll<kBlockRows>([&](auto r) {
       high_sum[r] = _mm512_load_si512(offsets);
       low_sum[r] = _mm512_load_si512(offsets + kInt8BlockColumns);
     });
@@ -142,12 +128,12 @@ void add_int4_block_steps(const RowBlock& block, const Rows& rows, const std::in
       const std::int64_t k = t % 2 * 32 + 16 * half;
       const std::int8_t* const high_x = high_columns + k * kInt8BlockColumns;
       const std::int8_t* const low_x = low_columns + k * kInt8BlockColumns;
-      for_each_four<false>(at + k, kStep, [&](auto i, auto r, __m512i four) {
+      for_each_four<kBlockRows>(at + k, [&](auto i, auto r, __m512i four) {
         high_sum[r] = _mm512_dpbusd_epi32(high_sum[r], four, _mm512_load_si512(high_x + 64 * i));
         low_sum[r] = _mm512_dpbusd_epi32(low_sum[r], four, _mm512_load_si512(low_x + 64 * i));
       });
     });
-    unroll<kTurn>([&](auto r) {
+    unroll<kBlockRows>([&](auto r) {
       // The factors are in pairs with zeros: the sum of a scale block is within 15 bits.
       const __m512i factor =
           _mm512_maskz_set1_epi16(0x55555555, block.multipliers(first + r)[2 * first_step + t]);
@@ -158,9 +144,9 @@ void add_int4_block_steps(const RowBlock& block, const Rows& rows, const std::in
     if (t % 2 == 0) continue;
     high_columns += kTileBytes;
     low_columns += kTileBytes;
-    at += rows.step_bytes;
+    at += kRowStepBytes;
   }
-  unroll<kTurn>([&](auto r) {
+  unroll<kBlockRows>([&](auto r) {
     _mm512_store_si512(sums.high[first + r], high[r]);
     _mm512_store_si512(sums.low[first + r], low[r]);
   });
@@ -174,18 +160,18 @@ void add_int8_block_steps(const RowBlock& block, const Rows& rows, const std::in
                           std::int64_t first_step, std::int64_t steps, std::int64_t first,
                           bool begins, VnniSums& sums, Ahead* ahead) {
   constexpr std::int64_t kBlocksOfStep = kStep / kDepth;
-  __m512i total[kTurn];
-  const float* factors[kTurn];
-  unroll<kTurn>([&](auto r) {
+  __m512i total[kBlockRows];
+  const float* factors[kBlockRows];
+  unroll<kBlockRows>([&](auto r) {
     total[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.low[first + r]);
     factors[r] = block.factors(first + r) + first_step * kBlocksOfStep;
   });
-  const std::byte* at = rows.high + first * rows.stride;
+  const std::int8_t* at = rows.high + first * kStep;
   for (std::int64_t s = 0; s < steps; ++s) {
     for (std::int64_t t = 0; t < kBlocksOfStep; ++t, offsets += 2 * kInt8BlockColumns) {
-      __m512i high_sum[kTurn];
-      __m512i low_sum[kTurn];
-      unroll<kTurn>([&](auto r) {
+      __m512i high_sum[kBlockRows];
+      __m512i low_sum[kBlockRows];
+      unroll<kBlockRows>([&](auto r) {
         high_sum[r] = _mm512_load_si512(offsets);
         low_sum[r] = _mm512_load_si512(offsets + kInt8BlockColumns);
       });
@@ -194,12 +180,12 @@ void add_int8_block_steps(const RowBlock& block, const Rows& rows, const std::in
         const std::int64_t k = t * kDepth + 16 * part;
         const std::int8_t* const high_x = high_columns + k * kInt8BlockColumns;
         const std::int8_t* const low_x = low_columns + k * kInt8BlockColumns;
-        for_each_four<true>(at + k, rows.stride, [&](auto i, auto r, __m512i four) {
+        for_each_four<kBlockRows>(at + k, [&](auto i, auto r, __m512i four) {
           high_sum[r] = _mm512_dpbusd_epi32(high_sum[r], four, _mm512_load_si512(high_x + 64 * i));
           low_sum[r] = _mm512_dpbusd_epi32(low_sum[r], four, _mm512_load_si512(low_x + 64 * i));
         });
       });
-      unroll<kTurn>([&](auto r) {
+      unroll<kBlockRows>([&](auto r) {
         const __m512 factor = _mm512_set1_ps(factors[r][s * kBlocksOfStep + t]);
         total[r] =
             _mm512_add_epi32(total[r], steps_of_sums(join_parts(high_sum[r], low_sum[r]), factor));
@@ -207,9 +193,9 @@ void add_int8_block_steps(const RowBlock& block, const Rows& rows, const std::in
     }
     high_columns += kTileBytes;
     low_columns += kTileBytes;
-    at += rows.step_bytes;
+    at += kRowStepBytes;
   }
-  unroll<kTurn>([&](auto r) {
+  unroll<kBlockRows>([&](auto r) {
     _mm512_store_si512(sums.high[first + r], _mm512_setzero_si512());
     _mm512_store_si512(sums.low[first + r], total[r]);
   });
@@ -232,7 +218,7 @@ struct Scales {
   }
   const float* rows;
   __m512 columns;
-  // What weights as sixteen_of_row() gives them add.
+  // What weights as make_unsigned() gives them add.
   __m512i high_offsets = _mm512_setzero_si512();
   __m512i low_offsets = _mm512_setzero_si512();
 };
@@ -269,23 +255,25 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
   const std::int64_t chunks = (steps + kChunkSteps - 1) / kChunkSteps;
   const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
   Ahead ahead(matrix, begin,
-              steps * kStep / 16 * kInt8BlockRows / (has_scale_blocks ? kTurn : kRows));
+              steps * kStep / 16 * kInt8BlockRows / (has_scale_blocks ? kBlockRows : kRows));
   for (std::int64_t first = 0; first < steps; first += chunk_steps) {
     const std::int64_t count = std::min(chunk_steps, steps - first);
-    Rows rows;
-    if (block.in_place() != nullptr) {
-      rows = {block.in_place() + first * kStep, nullptr, matrix.k, kStep};
-    } else {
-      for (std::int64_t s = 0; s < count; ++s) {
-        std::int8_t* const to = high + s * kRowStepBytes;
-        if (is_int4)
-          block.expand_shifted(first + s, 0, end - begin, to);
-        else
-          block.expand(first + s, 0, end - begin, to, low + s * kRowStepBytes, expand_palettes);
+    for (std::int64_t s = 0; s < count; ++s) {
+      std::int8_t* const to = high + s * kRowStepBytes;
+      if (is_int4) {
+        block.expand_shifted(first + s, 0, end - begin, to);
+      } else if (block.in_place() != nullptr) {
+        for (std::int64_t r = 0; r < kInt8BlockRows; ++r)
+          make_unsigned(block.row(r) + (first + s) * kStep, kStep, to + r * kStep);
+      } else {
+        std::int8_t* const low_to = low + s * kRowStepBytes;
+        block.expand(first + s, 0, end - begin, to, low_to, expand_palettes);
+        make_unsigned(reinterpret_cast<const std::byte*>(to), kRowStepBytes, to);
+        if (block.has_low())
+          make_unsigned(reinterpret_cast<const std::byte*>(low_to), kRowStepBytes, low_to);
       }
-      rows.high = reinterpret_cast<const std::byte*>(high);
-      if (block.has_low()) rows.low = reinterpret_cast<const std::byte*>(low);
     }
+    const Rows rows = {high, block.has_low() ? low : nullptr};
     for (std::int64_t b = 0; b < blocks_of(n); ++b) {
       const SplitBlock x(matrix, packed + b * gemm_pack_bytes(matrix));
       const std::int8_t* high_columns = x.high + first * kTileBytes;
@@ -294,7 +282,7 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       if (has_scale_blocks) {
         const std::int32_t* offsets =
             x.block_offsets + first * (kStep / sum_depth_of_rows) * 2 * kInt8BlockColumns;
-        for (std::int64_t r = 0; r < end - begin; r += kTurn)
+        for (std::int64_t r = 0; r < end - begin; r += kBlockRows)
           add_scale_blocks(block, rows, high_columns, low_columns, offsets, first, count, r,
                            first == 0, sums[b], some_ahead);
       } else {
