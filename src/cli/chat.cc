@@ -52,8 +52,7 @@ class Chat {
       if (status.ok()) continue;
       // A person can go on after an error; a script cannot see it.
       if (!is_terminal_ || stdout_is_closed()) return status;
-      const std::string text = error_line(status.message());
-      write_text(STDERR_FILENO, text);
+      print_error(status.message());
     }
   }
 

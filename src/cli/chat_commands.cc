@@ -40,11 +40,6 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
   print_err("({})\n", escaped(fmt::format(format, std::forward<Args>(args)...)));
 }
 
-void say_error(const Status& status) {
-  const std::string text = error_line(status.message());
-  write_text(STDERR_FILENO, text);
-}
-
 // Sets a number between two bounds, or resets it if the text is "default".
 template <typename T>
 Status set(std::string_view name, std::string_view text, T least, T most, std::string_view span,
@@ -226,7 +221,7 @@ ChatCommand obey(std::string_view line, RunOptions& options, engine::Conversatio
                             "/clear", "/bye", "/exit"});
     say("no such command {}{}", name, meant.empty() ? ": /? lists them" : meant);
   }
-  if (!status.ok()) say_error(status);
+  if (!status.ok()) print_error(status.message());
   return {Kind::kDone, ""};
 }
 

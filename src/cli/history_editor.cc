@@ -28,10 +28,6 @@ constexpr std::string_view kAskForPastes = "\033[?2004h";
 constexpr std::string_view kNoPastes = "\033[?2004l";
 constexpr std::string_view kPasteEnd = "\033[201~";
 
-void write_terminal(std::string_view text) {
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-}
-
 class HistoryEditor : public LineEditor {
  public:
   static std::unique_ptr<LineEditor> make() {
@@ -50,11 +46,11 @@ class HistoryEditor : public LineEditor {
     prompt_ = prompt;
     if (has_color(STDERR_FILENO) && prompt.ends_with(' '))
       prompt_ = "\1\033[36m\1" + prompt.substr(0, prompt.size() - 1) + "\1\033[0m\1 ";
-    write_terminal(kAskForPastes);
+    write_text(STDERR_FILENO, kAskForPastes);
     int count = 0;
     const char* line = ::el_gets(editor_, &count);
     const int error = errno;
-    write_terminal(kNoPastes);
+    write_text(STDERR_FILENO, kNoPastes);
     if (line != nullptr && count > 0) {
       text.assign(line, static_cast<std::size_t>(count));
       // Ctrl-D ends a text, too, as on every terminal; the line end is not a part of it.
@@ -64,10 +60,10 @@ class HistoryEditor : public LineEditor {
     if (was_interrupted_) {
       was_interrupted_ = false;
       take_interrupt();
-      write_terminal("^C\n");
+      write_text(STDERR_FILENO, "^C\n");
       return Outcome::kInterrupted;
     }
-    write_terminal("\n");
+    write_text(STDERR_FILENO, "\n");
     if (count < 0 && error != 0) {
       errno = error;
       return errno_error("stdin", "read");

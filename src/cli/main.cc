@@ -37,12 +37,7 @@ constexpr auto kCommands = {add_pull_command,    add_compile_command,  add_verif
 
 int fail(const Status& status) {
   // An empty one was said already.
-  if (!status.message().empty()) {
-    std::string line = error_line(status.message());
-    constexpr std::string_view kWho = "anemone:";
-    line.replace(0, kWho.size(), styled(kWho, Style::kError, STDERR_FILENO));
-    write_text(STDERR_FILENO, line);
-  }
+  if (!status.message().empty()) print_error(status.message());
   return exit_code(status.code());
 }
 

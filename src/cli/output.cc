@@ -2,7 +2,6 @@
 #include "cli/output.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -28,7 +27,7 @@ bool stdout_is_closed() {
 Status print_out(std::string_view text) {
   if (is_closed) return io_error("[stdout] is closed");
   errno = 0;
-  if (std::fflush(stdout) == 0 && write_text(STDOUT_FILENO, text)) return {};
+  if (write_text(STDOUT_FILENO, text)) return {};
   is_closed = errno == EPIPE;
   return errno_error("stdout", "write");
 }
@@ -63,6 +62,13 @@ std::string error_line(std::string_view message) {
   while (first < last && head.size() + pieces[first].size() <= room - tail.size())
     head += pieces[first++];
   return line.append(head).append(kGap).append(tail) + '\n';
+}
+
+void print_error(std::string_view message) {
+  std::string line = error_line(message);
+  const std::string_view who = kErrorPrefix.substr(0, kErrorPrefix.size() - 1);
+  line.replace(0, who.size(), styled(who, Style::kError, STDERR_FILENO));
+  write_text(STDERR_FILENO, line);
 }
 
 }  // namespace anemone::cli

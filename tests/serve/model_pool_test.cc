@@ -411,37 +411,5 @@ TEST_F(PoolOfThree, StopsInEveryState) {
   }
 }
 
-TEST(ServerEventLines, AreObjectsWithATime) {
-  const Json more = {{"url", "http://a/v1\x1b"}, {"open_to_all", false}};
-  const std::string line = log_line_of("serving", more, 1769860800250);
-  EXPECT_EQ(line.find('\n'), line.size() - 1);
-  const auto json = parse_json(line, "line");
-  ASSERT_TRUE(json.ok());
-  EXPECT_EQ((*json)["time"], "2026-01-31T12:00:00.250Z");
-  EXPECT_EQ((*json)["event"], "serving");
-  EXPECT_EQ((*json)["url"], "http://a/v1\x1b");
-  EXPECT_EQ((*json)["open_to_all"], false);
-}
-
-TEST(ModelEventLines, HoldWhatIsKnown) {
-  ModelEvent event;
-  event.model = "big\n";
-  event.kind = ModelEvent::Kind::kLoaded;
-  event.seconds = 1.25;
-  event.bytes = 12'300'000;
-  EXPECT_EQ(log_line_of(event, LogFormat::kText, 1769860800250),
-            "2026-01-31T12:00:00.250Z loaded big\\n in 1.250 s, 12.3 MB\n");
-  const auto json = parse_json(log_line_of(event, LogFormat::kJson, 0), "line");
-  ASSERT_TRUE(json.ok());
-  EXPECT_EQ((*json)["event"], "model_loaded");
-  EXPECT_EQ((*json)["model"], "big\n");
-  EXPECT_EQ((*json)["seconds"], 1.25);
-  EXPECT_EQ((*json)["bytes"], 12'300'000);
-  event.kind = ModelEvent::Kind::kFailed;
-  event.error = std::string(100'000, 'x');
-  EXPECT_LT(log_line_of(event, LogFormat::kText, 0).size(), 4096U);
-  EXPECT_LT(log_line_of(event, LogFormat::kJson, 0).size(), 4096U);
-}
-
 }  // namespace
 }  // namespace anemone::serve

@@ -18,8 +18,8 @@ constexpr std::int64_t kRowStepBytes = kInt8BlockRows * kStep;  // of one part o
 constexpr int kRows = 8;       // rows whose sums are in registers at a time
 constexpr int kBlockRows = 4;  // the same where scale blocks have sums of their own
 static_assert(kInt8BlockRows % kRows == 0 && kRows % kBlockRows == 0);
-// Steps that are multiplied with all blocks of columns before the next ones: their parts of
-// weights stay in the nearest cache meanwhile.
+// Steps that are multiplied with all blocks of columns before the next ones: so few that their
+// parts of weights, and those of a block of columns, stay in the nearest cache meanwhile.
 constexpr std::int64_t kChunkSteps = 7;
 
 std::int64_t vnni_steps_of(const Matrix& matrix) {
@@ -28,10 +28,11 @@ std::int64_t vnni_steps_of(const Matrix& matrix) {
 
 // The instruction multiplies an unsigned byte by a signed one, so a part of the weights is given as
 // part + 128; what that adds to a sum is 128 times the sum of the column's parts.
-void make_unsigned(const std::byte* from, std::int64_t bytes, std::int8_t* to) {
+void make_unsigned(const void* from, std::int64_t bytes, std::int8_t* to) {
+  const auto* parts = static_cast<const std::byte*>(from);
   for (std::int64_t i = 0; i < bytes; i += kStep)
     _mm512_store_si512(to + i,
-                       _mm512_xor_si512(_mm512_loadu_si512(from + i), _mm512_set1_epi8(-128)));
+                       _mm512_xor_si512(_mm512_loadu_si512(parts + i), _mm512_set1_epi8(-128)));
 }
 
 // Calls body(i, r, four) with the parts 4 * i to 4 * i + 3 of each of kCount rows in every lane.
@@ -238,9 +239,16 @@ void finish(const VnniSums& sums, const Scales& scales, std::int64_t rows, float
   }
 }
 
-void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
-              std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch,
-              RowBlock::ExpandPalettes expand_palettes) {
+}  // namespace
+
+std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
+  return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowStepBytes +
+         blocks_of(n) * static_cast<std::int64_t>(sizeof(VnniSums));
+}
+
+template <RowBlock::ExpandPalettes kPalettes>
+void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+               std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
   const std::int64_t steps = vnni_steps_of(matrix);
   const std::int64_t sum_depth_of_rows = sum_depth(matrix);
   const bool has_scale_blocks = sum_depth_of_rows != 0;
@@ -263,14 +271,15 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       if (is_int4) {
         block.expand_shifted(first + s, 0, end - begin, to);
       } else if (block.in_place() != nullptr) {
+        // Not by expand(): that would be a second pass over the parts, which counts with few
+        // columns.
         for (std::int64_t r = 0; r < kInt8BlockRows; ++r)
           make_unsigned(block.row(r) + (first + s) * kStep, kStep, to + r * kStep);
       } else {
         std::int8_t* const low_to = low + s * kRowStepBytes;
-        block.expand(first + s, 0, end - begin, to, low_to, expand_palettes);
-        make_unsigned(reinterpret_cast<const std::byte*>(to), kRowStepBytes, to);
-        if (block.has_low())
-          make_unsigned(reinterpret_cast<const std::byte*>(low_to), kRowStepBytes, low_to);
+        block.expand(first + s, 0, end - begin, to, low_to, kPalettes);
+        make_unsigned(to, kRowStepBytes, to);
+        if (block.has_low()) make_unsigned(low_to, kRowStepBytes, low_to);
       }
     }
     const Rows rows = {high, block.has_low() ? low : nullptr};
@@ -297,19 +306,6 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       finish(sums[b], all, end - begin, out + b * kInt8BlockColumns, ldo);
     }
   }
-}
-
-}  // namespace
-
-std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
-  return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowStepBytes +
-         blocks_of(n) * static_cast<std::int64_t>(sizeof(VnniSums));
-}
-
-template <RowBlock::ExpandPalettes kPalettes>
-void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
-               std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
-  multiply(matrix, begin, end, packed, n, out, ldo, scratch, kPalettes);
 }
 
 template void vnni_gemm<vnni::expand_palettes>(const Matrix&, std::int64_t, std::int64_t,

@@ -66,7 +66,7 @@ void gemv_palettes(const Matrix& matrix, std::int64_t begin, std::int64_t end,
 // table that several rows have is made once.
 template <int kEntries, std::int64_t kStepBytes, typename IndicesOf>
 void expand_entries(const RowBlock& block, const RowBlock::Part& p, const IndicesOf& indices_of) {
-  const std::int64_t left = block.row_bytes() - p.step * kStepBytes;
+  const std::int64_t left = block.matrix().row_bytes() - p.step * kStepBytes;
   const std::int64_t bytes = std::min(kStepBytes, left);
   const __mmask64 mask = bytes == 64 ? ~__mmask64{0} : (__mmask64{1} << bytes) - 1;
   for (std::int64_t r = p.begin; r < p.end;) {
@@ -85,7 +85,7 @@ void expand_entries(const RowBlock& block, const RowBlock::Part& p, const Indice
 }
 
 void expand_palettes(const RowBlock& block, const RowBlock::Part& part) {
-  if (block.palette_bits() == 6)
+  if (block.matrix().bits == 6)
     expand_entries<64, kSixBitStepBytes>(block, part, spread_six_bits);
   else
     expand_entries<256, kStep>(block, part, [](__m512i bytes) { return bytes; });

@@ -44,8 +44,7 @@ class RowBlock {
 
   bool has_low() const { return has_low_; }
   const std::byte* row(std::int64_t r) const { return matrix_.row(begin_ + r); }
-  std::int64_t row_bytes() const { return matrix_.row_bytes(); }
-  int palette_bits() const { return matrix_.bits; }
+  const Matrix& matrix() const { return matrix_; }
   // One part that can be read where it lies: row r at in_place() + r * k.
   const std::byte* in_place() const { return in_place_; }
   // What a sum of one part, or of 128 * high + low, is to be multiplied with; [kInt8BlockRows].

@@ -20,7 +20,7 @@ namespace {
 // the loop, or the compiler sees that all are the same and makes one of them. The loops over them
 // are unrolled early, or the compiler copies the sums in every round.
 constexpr int kSums = 12;
-#define ANEMONE_EACH_SUM _Pragma("GCC unroll 12") for (auto& sum : sums)
+#define ANEMONE_FOR_EACH(item, items) _Pragma("GCC unroll 12") for (auto& item : items)
 
 #if defined(__x86_64__)
 #define ANEMONE_KEEP(value) asm volatile("" : "+v"(value))
@@ -63,64 +63,66 @@ __attribute__((target("amx-tile,amx-bf16"))) void bf16_amx(std::int64_t rounds) 
 
 __attribute__((target("avx512f,avx512bw,avx512vnni"))) void int8_vnni(std::int64_t rounds) {
   __m512i sums[kSums] = {};
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
   __m512i a = _mm512_set1_epi8(3);
   const __m512i b = _mm512_set1_epi8(5);
   for (std::int64_t i = 0; i < rounds; ++i) {
     ANEMONE_KEEP(a);
-    ANEMONE_EACH_SUM sum = _mm512_dpbusd_epi32(sum, a, b);
+    ANEMONE_FOR_EACH (sum, sums) sum = _mm512_dpbusd_epi32(sum, a, b);
   }
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
 }
 
 __attribute__((target("avx512f,avx512bw"))) void int8_avx512(std::int64_t rounds) {
   __m512i sums[kSums] = {};
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
   __m512i a = _mm512_set1_epi8(3);
   const __m512i b = _mm512_set1_epi8(5);
   const __m512i ones = _mm512_set1_epi16(1);
-  for (std::int64_t i = 0; i < rounds; ++i) ANEMONE_EACH_SUM {
+  for (std::int64_t i = 0; i < rounds; ++i)
+    ANEMONE_FOR_EACH (sum, sums) {
       ANEMONE_KEEP(a);
       sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(a, b), ones));
     }
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
 }
 
 __attribute__((target("avx512f"))) void fp32_avx512(std::int64_t rounds) {
   __m512 sums[kSums] = {};
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
   __m512 a = _mm512_set1_ps(1);
   const __m512 b = _mm512_set1_ps(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
     ANEMONE_KEEP(a);
-    ANEMONE_EACH_SUM sum = _mm512_fmadd_ps(a, b, sum);
+    ANEMONE_FOR_EACH (sum, sums) sum = _mm512_fmadd_ps(a, b, sum);
   }
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
 }
 
 __attribute__((target("avx2"))) void int8_avx2(std::int64_t rounds) {
   __m256i sums[kSums] = {};
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
   __m256i a = _mm256_set1_epi8(3);
   const __m256i b = _mm256_set1_epi8(5);
   const __m256i ones = _mm256_set1_epi16(1);
-  for (std::int64_t i = 0; i < rounds; ++i) ANEMONE_EACH_SUM {
+  for (std::int64_t i = 0; i < rounds; ++i)
+    ANEMONE_FOR_EACH (sum, sums) {
       ANEMONE_KEEP(a);
       sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), ones));
     }
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
 }
 
 __attribute__((target("avx2,fma"))) void fp32_avx2(std::int64_t rounds) {
   __m256 sums[kSums] = {};
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
   __m256 a = _mm256_set1_ps(1);
   const __m256 b = _mm256_set1_ps(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
     ANEMONE_KEEP(a);
-    ANEMONE_EACH_SUM sum = _mm256_fmadd_ps(a, b, sum);
+    ANEMONE_FOR_EACH (sum, sums) sum = _mm256_fmadd_ps(a, b, sum);
   }
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
 }
 #undef ANEMONE_KEEP
 #elif defined(__aarch64__)
@@ -128,10 +130,11 @@ __attribute__((target("avx2,fma"))) void fp32_avx2(std::int64_t rounds) {
 
 void int8_neon(std::int64_t rounds) {
   int32x4_t sums[kSums] = {};
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
   int8x16_t a = vdupq_n_s8(3);
   const int8x16_t b = vdupq_n_s8(5);
-  for (std::int64_t i = 0; i < rounds; ++i) ANEMONE_EACH_SUM {
+  for (std::int64_t i = 0; i < rounds; ++i)
+    ANEMONE_FOR_EACH (sum, sums) {
       ANEMONE_KEEP(a);
 #if defined(__ARM_FEATURE_DOTPROD)
       sum = vdotq_s32(sum, a, b);
@@ -140,19 +143,19 @@ void int8_neon(std::int64_t rounds) {
       sum = vpadalq_s16(sum, vmlal_s8(low, vget_high_s8(a), vget_high_s8(b)));
 #endif
     }
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
 }
 
 void fp32_neon(std::int64_t rounds) {
   float32x4_t sums[kSums] = {};
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
   float32x4_t a = vdupq_n_f32(1);
   const float32x4_t b = vdupq_n_f32(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
     ANEMONE_KEEP(a);
-    ANEMONE_EACH_SUM sum = vfmaq_f32(sum, a, b);
+    ANEMONE_FOR_EACH (sum, sums) sum = vfmaq_f32(sum, a, b);
   }
-  ANEMONE_EACH_SUM ANEMONE_KEEP(sum);
+  ANEMONE_FOR_EACH (sum, sums) ANEMONE_KEEP(sum);
 }
 #undef ANEMONE_KEEP
 #endif
@@ -164,12 +167,13 @@ using Singles = float __attribute__((vector_size(16)));
 template <typename V>
 void plain_products(std::int64_t rounds, V a, V b) {
   V sums[kSums] = {};
-  ANEMONE_EACH_SUM asm volatile("" : "+m"(sum));
-  for (std::int64_t i = 0; i < rounds; ++i) ANEMONE_EACH_SUM {
+  for (V& sum : sums) asm volatile("" : "+m"(sum));
+  for (std::int64_t i = 0; i < rounds; ++i)
+    for (V& sum : sums) {
       asm volatile("" : "+m"(a));
       sum += a * b;
     }
-  ANEMONE_EACH_SUM asm volatile("" : "+m"(sum));
+  for (V& sum : sums) asm volatile("" : "+m"(sum));
 }
 
 void int8_plain(std::int64_t rounds) {
@@ -188,7 +192,7 @@ constexpr double products(double in_one_instruction) {
 constexpr double kTileProducts = 16 * 16 * 64;  // of bytes; half of it of bf16
 #endif
 
-#undef ANEMONE_EACH_SUM
+#undef ANEMONE_FOR_EACH
 
 }  // namespace
 
