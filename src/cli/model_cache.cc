@@ -3,19 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <functional>
 #include <limits>
-#include <ratio>
-#include <span>
-#include <sys/stat.h>
 #include <system_error>
 #include <thread>
 
 #include "artifact/manifest.h"
-#include "artifact/ownership.h"
 #include "base/digest.h"
 #include "base/environment.h"
 #include "base/error.h"
@@ -23,9 +17,9 @@
 #include "base/folder_lock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/progress.h"
 #include "base/version.h"
 #include "checkpoint/content.h"
+#include "cli/cached_artifact.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/private_folder.h"
@@ -37,11 +31,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kKeyDigits = 32;
-
-// Prints a line to stderr, so that it never mixes with an answer on stdout.
-void notice(std::string_view text) {
-  print_err("anemone: {}\n", escaped(text));
-}
 
 // How `run` and `serve` compile: for the processor of this machine.
 compiler::CompileOptions options_for(const CacheRequest& request) {
@@ -55,175 +44,6 @@ compiler::CompileOptions options_for(const CacheRequest& request) {
   if (processor == compiler::Processor::kAne) options.prefill = 0;
   return options;
 }
-
-// The files of one entry, which are known to be anemone's by their names in its folder.
-class Entry {
- public:
-  explicit Entry(std::string folder) : folder_(std::move(folder)) {}
-
-  std::string artifact() const { return folder_ + "/artifact"; }
-
-  // Takes the shared lock, with which several processes read the entry. kBusy while a process makes
-  // it.
-  Result<FolderLock> share() const { return FolderLock::take(folder_, FolderLock::Mode::kShared); }
-
-  // Takes the exclusive lock, with which one process makes the entry. kBusy while a process makes
-  // or opens it.
-  Result<FolderLock> lock() const {
-    while (true) {
-      ANEMONE_RETURN_IF_ERROR(make_private_folder(folder_));
-      auto lock = FolderLock::take(folder_);
-      // Another process may have cleared the cache meanwhile.
-      if (lock.ok() || lock.status().code() != Code::kNotFound) return lock;
-    }
-  }
-
-  // Checks the artifact, and compiles it if it is missing or damaged. Requires the lock.
-  Status check_or_make(const std::string& model, std::span<const FileIdentity> sources,
-                       const CacheRequest& request) const {
-    const Status found = check_hashes();
-    if (found.ok()) return {};
-    if (found.code() != Code::kNotFound)
-      notice("the compiled model in the cache is damaged and is compiled again: " +
-             found.message());
-    return make(model, sources, request);
-  }
-
-  // Ok when the artifact is there and its files are those that were checked.
-  Status check_stamp() const {
-    ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
-    ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
-    ANEMONE_ASSIGN_OR_RETURN(const Checked checked, read_checked());
-    if (checked.files == hash_of(text_of(files)) &&
-        std::ranges::all_of(files, &FileIdentity::shows_changes))
-      return {};
-    return corrupt("[{}] its files changed since they were checked", artifact());
-  }
-
-  // Checks the hash of every file; kNotFound when there is no artifact. Requires the lock.
-  Status check_hashes() const {
-    ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
-    ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
-    const bool is_settled = wait_until_settled(files);
-    // The manifest has the hashes of the other files; its own hash is in the record.
-    const auto checked = read_checked();
-    ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hash_of_manifest());
-    if (!checked.ok())
-      return corrupt("[{}] expected a record with the hash of the manifest, got none", artifact());
-    if (checked->manifest != hash)
-      return corrupt("[{}] the manifest changed since it was written", artifact());
-    ANEMONE_RETURN_IF_ERROR(artifact::check_files(artifact(), manifest, /*check_hashes=*/true));
-    record({is_settled ? hash_of(text_of(files)) : kUnknown, hash});
-    return {};
-  }
-
-  // Compiles the artifact. Requires the lock.
-  Status make(const std::string& model, std::span<const FileIdentity> sources,
-              const CacheRequest& request) const {
-    // Deletes the damaged entry without asking its manifest, which may be damaged as well, and what
-    // runs that were killed left, in whatever state that is: the folder is private to the cache,
-    // and this process has its lock.
-    for (const std::string& path : {checked_path(), artifact(), artifact() + ".partial"}) {
-      std::error_code error;
-      fs::remove_all(path, error);
-      if (error) return io_error("[{}] cannot remove: {}", path, error.message());
-    }
-    compiler::CompileOptions options = options_for(request);
-    options.cancel = &interrupt_flag();
-    ProgressReport bar("compiling " + (request.name.empty() ? last_name(model) : request.name),
-                       Progress::Unit::kBytes);
-    const auto report = compiler::compile(model, artifact(), options, std::ref(bar));
-    bar.clear();
-    if (!report.ok()) return report.status();
-    // Checks that the files that were compiled are those that the key is a hash of.
-    if (text_of(report->sources) != text_of(sources)) {
-      ANEMONE_RETURN_IF_ERROR(remove());
-      return io_error("[{}] the checkpoint changed while it was being read", model);
-    }
-    // The hashes of the manifest are those of the files as they were read back.
-    ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(report->manifest));
-    ANEMONE_ASSIGN_OR_RETURN(const std::string manifest, hash_of_manifest());
-    record({wait_until_settled(files) ? hash_of(text_of(files)) : kUnknown, manifest});
-    return {};
-  }
-
-  // The time of the last use is that of the record, of which nothing else is asked.
-  void note_use() const { ::utimensat(AT_FDCWD, checked_path().c_str(), nullptr, 0); }
-
-  // Days since the last use; nullopt when the entry was never complete.
-  std::optional<double> unused_days() const {
-    std::error_code error;
-    const fs::file_time_type used = fs::last_write_time(checked_path(), error);
-    if (error) return std::nullopt;
-    using Days = std::chrono::duration<double, std::ratio<86'400>>;
-    return Days(fs::file_time_type::clock::now() - used).count();
-  }
-
-  Status remove() const {
-    std::error_code error;
-    // A folder with the name of a key may be something else: the user may have chosen the folder of
-    // the cache.
-    fs::directory_iterator it(folder_, error);
-    for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
-      const std::string name = it->path().filename().string();
-      if (name != "artifact" && name != "artifact.partial" &&
-          without_temporary_suffix(name) != "checked")
-        return invalid_argument("[{}] cannot remove: it contains {}, which anemone did not write",
-                                folder_, escaped(name));
-    }
-    fs::remove_all(folder_, error);
-    if (error) return io_error("[{}] cannot remove: {}", folder_, error.message());
-    return {};
-  }
-
- private:
-  std::string checked_path() const { return folder_ + "/checked"; }
-
-  // A file that the manifest does not list could be read as well: a chat template, say.
-  Result<std::vector<FileIdentity>> identities(const artifact::Manifest& manifest) const {
-    ANEMONE_RETURN_IF_ERROR(artifact::check_all_is_ours(artifact()));
-    std::vector<std::string> paths = {artifact() + "/" + std::string(artifact::kManifestName)};
-    for (const artifact::FileEntry& file : manifest.files)
-      paths.push_back(artifact() + "/" + file.path);
-    return FileIdentity::of_all(paths);
-  }
-  // What lies in `checked`, one line each.
-  struct Checked {
-    std::string files;     // the hash of their identities
-    std::string manifest;  // the hash of manifest.json
-  };
-  // Written instead of a hash; no hash equals it.
-  static constexpr const char* kUnknown = "unknown";
-
-  static std::string hash_of(std::string_view text) {
-    Digest hash;
-    hash.update(text);
-    return hash.hex();
-  }
-  Result<std::string> hash_of_manifest() const {
-    ANEMONE_ASSIGN_OR_RETURN(const std::string text,
-                             read_file(artifact() + "/" + std::string(artifact::kManifestName)));
-    return hash_of(text);
-  }
-  Result<Checked> read_checked() const {
-    constexpr std::uint64_t kMaxBytes = 4096;
-    ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(checked_path(), kMaxBytes));
-    const std::size_t end = text.find('\n');
-    if (end == std::string::npos || !text.ends_with('\n'))
-      return corrupt("[{}] expected two lines, got other contents", checked_path());
-    Checked out = {text.substr(0, end), text.substr(end + 1)};
-    if (!out.manifest.empty()) out.manifest.pop_back();
-    return out;
-  }
-  // Stores what was checked. If that fails, the next run checks the files again, or compiles again.
-  void record(const Checked& checked) const {
-    const Status status =
-        write_file(checked_path(), checked.files + "\n" + checked.manifest + "\n");
-    if (!status.ok()) ANEMONE_WARN("{}", status.message());
-  }
-
-  std::string folder_;
-};
 
 bool is_key(const std::string& name) {
   return name.size() == kKeyDigits &&
@@ -281,11 +101,12 @@ Result<checkpoint::Content> ModelCache::content_of(const std::string& model,
 Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
                                               const CacheRequest& request) const {
   ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Content content, content_of(model, request));
+  const compiler::CompileOptions options = options_for(request);
   Digest key;
   key.update(fmt::format("anemone {} format {} options {} name {} content {}", version(),
-                         artifact::kFormatVersion, compiler::describe_options(options_for(request)),
+                         artifact::kFormatVersion, compiler::describe_options(options),
                          request.name.empty() ? last_name(model) : request.name, content.hash));
-  const Entry entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
+  const CachedArtifact entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
   constexpr auto kPause = std::chrono::milliseconds(100);
   for (bool has_told = false;;) {
     // The shared lock comes before the stamp is read: the stamp holds as long as nobody else may
@@ -301,12 +122,12 @@ Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
           "checks or compiles the entry {} of the cache for {}: {} tokens of context, 0 for the "
           "default",
           entry.artifact(), model, request.context);
-      ANEMONE_RETURN_IF_ERROR(entry.check_or_make(model, content.files, request));
+      ANEMONE_RETURN_IF_ERROR(entry.check_or_make(model, content.files, options));
       if (lock->share().ok()) return FoundArtifact{entry.artifact(), std::move(*lock)};
       continue;  // somebody cleared the cache at this moment
     }
     if (lock.status().code() != Code::kBusy) return lock.status();
-    if (!has_told) notice("another process is compiling this model: waiting");
+    if (!has_told) print_err("anemone: another process is compiling this model: waiting\n");
     has_told = true;
     if (interrupt_flag()) return cancelled("[cache] interrupted while waiting for another process");
     std::this_thread::sleep_for(kPause);
@@ -320,8 +141,8 @@ Result<std::vector<CacheEntry>> ModelCache::list() const {
     CacheEntry entry;
     entry.key = key;
     entry.bytes = folder_bytes(folder);
-    entry.is_busy = Entry(folder).share().status().code() == Code::kBusy;
-    entry.unused_days = Entry(folder).unused_days();
+    entry.is_busy = CachedArtifact(folder).share().status().code() == Code::kBusy;
+    entry.unused_days = CachedArtifact(folder).unused_days();
     if (const auto manifest = artifact::read_manifest(folder + "/artifact"); manifest.ok()) {
       entry.name = manifest->name;
       entry.producer = manifest->producer;
@@ -340,7 +161,7 @@ Status ModelCache::remove_entry(CacheEntry entry, std::vector<CacheEntry>& remov
   const auto lock = FolderLock::take(folder);
   if (!lock.ok()) return lock.status().code() == Code::kNotFound ? Status() : lock.status();
   entry.bytes = folder_bytes(folder);
-  ANEMONE_RETURN_IF_ERROR(Entry(folder).remove());
+  ANEMONE_RETURN_IF_ERROR(CachedArtifact(folder).remove());
   removed.push_back(std::move(entry));
   return {};
 }
@@ -404,7 +225,7 @@ Result<std::uint64_t> ModelCache::clear() const {
     const auto lock = FolderLock::take(folder);
     if (!lock.ok()) continue;
     const std::uint64_t bytes = folder_bytes(folder);
-    const Status removed = Entry(folder).remove();
+    const Status removed = CachedArtifact(folder).remove();
     if (removed.ok()) freed += bytes;
     if (first_error.ok()) first_error = removed;
   }
