@@ -28,7 +28,12 @@ inline const std::vector<std::pair<std::string, std::int32_t>>& walk_tokens() {
   return tokens;
 }
 
-// The text that `choices` lead to; each byte of them picks one of the bytes that may follow.
+// Visits of the stepper (Stepper::work) beyond which a walk ends: a step tries hundreds of
+// continuations, and each may take kMaxStepWork of them.
+inline constexpr std::size_t kMaxWalkWork = 2'000'000;
+
+// The text that `choices` lead to; each byte of them picks one of the bytes that may follow. The
+// walk ends early where a step is too ambiguous, and where it has taken kMaxWalkWork.
 inline std::string walk(const std::shared_ptr<const grammar::Grammar>& grammar,
                         std::string_view choices, bool& is_complete) {
   using namespace grammar;
@@ -40,15 +45,25 @@ inline std::string walk(const std::shared_ptr<const grammar::Grammar>& grammar,
   }();
   TokenMasks masks(trie, {std::size_t{4} << 20});
   GrammarMatcher matcher(grammar);
+  Stepper stepper(*grammar);
+  // The state after more of the text, dead if that cannot follow.
+  const auto follow = [&](std::string_view more) {
+    ParserState state = matcher.state();
+    for (const char byte : more) {
+      state = stepper.step(state, static_cast<unsigned char>(byte));
+      if (state.is_dead()) break;
+    }
+    return state;
+  };
   std::string text;
   for (std::size_t step = 0; step < choices.size() && step < 200; ++step) {
     if (!matcher.can_continue()) break;
     std::vector<char> bytes;
     for (int byte = 0; byte < 256; ++byte) {
       const char c = static_cast<char>(byte);
-      GrammarMatcher copy = matcher;
-      if (copy.accept({&c, 1})) bytes.push_back(c);
-      if (copy.is_too_ambiguous()) return text;
+      const ParserState state = follow({&c, 1});
+      if (state.is_too_ambiguous || stepper.work() > kMaxWalkWork) return text;
+      if (!state.is_dead()) bytes.push_back(c);
     }
     // A place that only nesting beyond the limit continues has none.
     if (bytes.empty()) break;
@@ -59,9 +74,9 @@ inline std::string walk(const std::shared_ptr<const grammar::Grammar>& grammar,
         return text;
       }
       for (const auto& [token, id] : walk_tokens()) {
-        GrammarMatcher copy = matcher;
-        const bool fits = copy.accept(token);
-        ANEMONE_CHECK(copy.is_too_ambiguous() || (*mask)->allows(id) == fits);
+        const ParserState state = follow(token);
+        if (stepper.work() > kMaxWalkWork) return text;
+        ANEMONE_CHECK(state.is_too_ambiguous || (*mask)->allows(id) != state.is_dead());
       }
     }
     const char next = bytes[static_cast<unsigned char>(choices[step]) % bytes.size()];
