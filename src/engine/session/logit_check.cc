@@ -2,22 +2,28 @@
 #include "engine/session/logit_check.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <limits>
+#include <cstdint>
 
 #include "base/error.h"
 
 namespace anemone::engine {
 
 Status check_logits(std::span<const float> logits, std::string_view model, std::int64_t position) {
-  constexpr float kLowest = -std::numeric_limits<float>::infinity();
-  bool has_nan = false;
-  float highest = kLowest;
+  // Of the bits, because sums of integers are vectorised and a maximum of floats, which depends on
+  // the order where there are NaN, is not.
+  constexpr std::uint32_t kMagnitude = 0x7FFFFFFF;
+  constexpr std::uint32_t kInfinity = 0x7F800000;
+  std::uint32_t has_nan = 0;
+  std::uint32_t has_number = 0;  // anything but minus infinity
   for (const float logit : logits) {
-    has_nan |= logit != logit;
-    highest = logit > highest ? logit : highest;
+    const auto bits = std::bit_cast<std::uint32_t>(logit);
+    has_nan |= static_cast<std::uint32_t>(static_cast<std::int32_t>(bits & kMagnitude) >
+                                          static_cast<std::int32_t>(kInfinity));
+    has_number |= bits ^ (kInfinity | ~kMagnitude);
   }
-  if (!has_nan && highest > kLowest) return {};
+  if (has_nan == 0 && has_number != 0) return {};
   const auto count = std::ranges::count_if(logits, [](float logit) { return std::isnan(logit); });
   if (count == 0)
     return corrupt("[{0}] the logits at position {2} cannot be used: all {1} are minus infinity",
