@@ -31,6 +31,18 @@ void transpose(const std::int8_t* const from[4], std::int8_t* to, std::int64_t s
   _mm512_store_si512(to + 3 * stride, _mm512_unpackhi_epi64(high_ab, high_cd));
 }
 
+// Quarter q of `out[i]` is quarter i of from[q].
+void transpose_quarters(const __m512i from[4], __m512i out[4]) {
+  const __m512i low_ab = _mm512_shuffle_i64x2(from[0], from[1], 0x44);
+  const __m512i low_cd = _mm512_shuffle_i64x2(from[2], from[3], 0x44);
+  const __m512i high_ab = _mm512_shuffle_i64x2(from[0], from[1], 0xee);
+  const __m512i high_cd = _mm512_shuffle_i64x2(from[2], from[3], 0xee);
+  out[0] = _mm512_shuffle_i64x2(low_ab, low_cd, 0x88);
+  out[1] = _mm512_shuffle_i64x2(low_ab, low_cd, 0xdd);
+  out[2] = _mm512_shuffle_i64x2(high_ab, high_cd, 0x88);
+  out[3] = _mm512_shuffle_i64x2(high_ab, high_cd, 0xdd);
+}
+
 // Step 0 or 1 of a read, whose elements are `first` and `second` in the order of memory.
 __m512i step_of(Order order, std::int64_t step, __m512i first, __m512i second) {
   if (order == Order::kHalves)
@@ -70,6 +82,7 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
                          std::int64_t stride, std::byte* storage)
     : count_(count),
       places_(places_of(count)),
+      has_lanes_(places_ == 8 && matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale()),
       depth_(matrix.k),
       steps_(few_steps(matrix)),
       steps_per_read_(steps_per_read(matrix)),
@@ -85,7 +98,10 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
       for (std::int64_t s = 0; s < steps_; ++s)
         std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
   }
-  if (is_wide()) transpose_columns(deep);
+  if (has_lanes_)
+    transpose_to_lanes(deep);
+  else if (is_wide())
+    transpose_columns(deep);
   if (sum_depth(matrix) != 0) make_block_offsets(sum_offset(matrix), plain + column_bytes);
 }
 
@@ -100,6 +116,27 @@ void GemvColumns::transpose_columns(const std::int8_t* deep) {
       }
       transpose(from, parts_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
     }
+}
+
+void GemvColumns::transpose_to_lanes(const std::int8_t* deep) {
+  for (std::int64_t s = 0; s < steps_; ++s) {
+    // [i of 4][four lanes]: in quarter q, elements 4 * (4 * q + i) and the three after them.
+    alignas(64) std::int8_t fours[4][4][kStep];
+    for (std::int64_t lanes = 0; lanes < 4; ++lanes) {
+      const std::int8_t* from[4];
+      for (std::int64_t i = 0; i < 4; ++i)
+        from[i] = deep + ((s * places_ + lanes % 2 * 4 + i) * 2 + lanes / 2) * kStep;
+      transpose(from, fours[0][lanes], 4 * kStep);
+    }
+    for (std::int64_t i = 0; i < 4; ++i) {
+      __m512i from[4];
+      __m512i out[4];
+      for (int lanes = 0; lanes < 4; ++lanes) from[lanes] = _mm512_load_si512(fours[i][lanes]);
+      transpose_quarters(from, out);
+      for (int q = 0; q < 4; ++q)
+        _mm512_store_si512(parts_ + ((s * 4 + q) * 4 + i) * kStep, flip(out[q]));
+    }
+  }
 }
 
 void GemvColumns::make_block_offsets(int factor, std::int8_t* out) {

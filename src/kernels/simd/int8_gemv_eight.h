@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/unroll.h"
 
 namespace anemone::kernels::simd::int8_split {
 
@@ -39,5 +40,23 @@ class EightProducts {
   alignas(64) std::int32_t offsets_[16] = {};
   alignas(32) float scales_[8] = {};
 };
+
+// Stores the products of `count` rows, up to kRows, to out[column * ldo + row]. `fours` is
+// [four columns][row].
+template <int kWide, int kRows>
+[[gnu::always_inline]] inline void store_columns(__m128 (&fours)[kWide][kRows], std::int64_t count,
+                                                 std::int64_t columns, float* out,
+                                                 std::int64_t ldo) {
+  unroll<kWide * kRows / 4>([&](auto i) __attribute__((always_inline)) {
+    constexpr int kFirst = i / kWide * 4;
+    __m128* const of = fours[i % kWide] + kFirst;
+    _MM_TRANSPOSE4_PS(of[0], of[1], of[2], of[3]);
+    const std::int64_t left = count - kFirst;
+    const auto some = static_cast<__mmask8>(left >= 4 ? 15 : left <= 0 ? 0 : (1 << left) - 1);
+    for (int n = 0; n < 4; ++n)
+      if (const int column = i % kWide * 4 + n; column < columns)
+        _mm_mask_storeu_ps(out + column * ldo + kFirst, some, of[n]);
+  });
+}
 
 }  // namespace anemone::kernels::simd::int8_split

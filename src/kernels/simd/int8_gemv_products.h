@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/simd/int8_gemv_deep.h"
+#include "kernels/simd/int8_gemv_lanes.h"
 #include "kernels/simd/int8_gemv_rows.h"
 #include "kernels/simd/int8_gemv_wide.h"
 
@@ -48,6 +50,8 @@ void multiply_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
     case 4:
       return multiply_rows<Row, WideProducts<Row, 4>>(m, begin, end, columns, target);
     default:
+      if constexpr (std::is_same_v<Row, BytesRow>)
+        return multiply_rows<Row, LaneProducts>(m, begin, end, columns, target);
       return multiply_rows<Row, WideProducts<Row, 8>>(m, begin, end, columns, target);
   }
 }

@@ -160,16 +160,7 @@ class WideProducts {
       fours[0][kFirst] = _mm256_castps256_ps128(eight);
       fours[kHigh - 1][kLast] = _mm256_extractf128_ps(eight, 1);
     });
-    unroll<kHigh * kFours>([&](auto i) __attribute__((always_inline)) {
-      constexpr int kFirst = i / kHigh * 4;
-      __m128* const of = fours[i % kHigh] + kFirst;
-      _MM_TRANSPOSE4_PS(of[0], of[1], of[2], of[3]);
-      const std::int64_t left = count - kFirst;
-      const auto some = static_cast<__mmask8>(left >= 4 ? 15 : left <= 0 ? 0 : (1 << left) - 1);
-      for (int n = 0; n < 4; ++n)
-        if (const int column = i % kHigh * 4 + n; column < columns_.count())
-          _mm_mask_storeu_ps(out + column * ldo + kFirst, some, of[n]);
-    });
+    store_columns(fours, count, columns_.count(), out, ldo);
   }
 
   const GemvColumns& columns_;

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 namespace anemone::exec {
 
@@ -14,14 +14,19 @@ class Scratch {
   template <typename T>
   T* take(std::int64_t count) {
     const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T) + kAlignment;
-    if (storage_.size() < bytes) storage_ = std::vector<std::byte>(bytes);
-    const auto at = reinterpret_cast<std::uintptr_t>(storage_.data());
+    if (bytes_ < bytes) {
+      bytes_ = 0;  // should there be no memory
+      storage_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      bytes_ = bytes;
+    }
+    const auto at = reinterpret_cast<std::uintptr_t>(storage_.get());
     return reinterpret_cast<T*>((at + kAlignment - 1) / kAlignment * kAlignment);
   }
 
  private:
   static constexpr std::size_t kAlignment = 64;
-  std::vector<std::byte> storage_;
+  std::unique_ptr<std::byte[]> storage_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace anemone::exec

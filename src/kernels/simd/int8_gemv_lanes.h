@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of int8 as it lies in memory with up to eight columns: the lanes of a vector are the
+// high parts of the columns and then their low ones. An instruction multiplies them by four
+// elements of a row, which it copies to the lanes itself: a shuffle would be one more instruction,
+// and on a port of the multiplication.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <immintrin.h>
+
+#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_gemv_eight.h"
+#include "kernels/simd/int8_gemv_rows.h"
+#include "kernels/simd/unroll.h"
+
+namespace anemone::kernels::simd::int8_split {
+
+// Adds the products of each lane's unsigned bytes with the four signed ones at `four`. In assembly,
+// because GCC 12 copies them by an instruction of its own, and instructions are what is short here:
+// a core decodes four per cycle.
+[[gnu::always_inline]] inline void add_products(__m512i& sums, __m512i x, const std::byte* four) {
+  struct [[gnu::packed, gnu::may_alias]] Four {
+    std::byte bytes[4];
+  };
+  asm("vpdpbusd %2%{1to16%}, %1, %0"
+      : "+v"(sums)
+      : "v"(x), "m"(*reinterpret_cast<const Four*>(four)));
+}
+
+class LaneProducts {
+ public:
+  static constexpr int kRows = 8;  // each waits for its last sum while the others are added up
+
+  explicit LaneProducts(const GemvColumns& columns)
+      : columns_(columns),
+        products_(EightProducts::of<SignedBytes>(columns, [](int p) { return p; })) {}
+
+  // out[n * ldo + r] for `count` rows from `first` on.
+  template <typename Rows>
+  [[gnu::flatten]] void multiply(const Rows& rows, std::int64_t first, std::int64_t count,
+                                 std::int64_t depth, const float* row_scales, float* out,
+                                 std::int64_t ldo) const {
+    const std::byte* at[kRows];
+    // Places after the last row repeat it.
+    unroll<kRows>([&](auto r) { at[r] = rows.at(first + (r < count ? r : count - 1)).at; });
+    Sums sums = sum(at, depth / kStep, columns_.parts(), zero());
+    if (const std::int64_t left = depth % kStep; left != 0) {
+      alignas(64) std::byte last[kRows][kStep] = {};
+      unroll<kRows>([&](auto r) {
+        std::memcpy(last[r], at[r] + depth - left, static_cast<std::size_t>(left));
+        at[r] = last[r];
+      });
+      sums = sum(at, 1, columns_.parts() + depth / kStep * kLanes * kStep, sums);
+    }
+    finish(sums, count, row_scales, out, ldo);
+  }
+
+ private:
+  static constexpr int kLanes = 16;
+  // The weights have their sign, so it is the parts of the columns that have an offset.
+  struct SignedBytes : BytesRow {
+    static constexpr int kOffset = 0;
+  };
+  struct Sums {
+    __m512i products[kRows];
+    __m512i weights[kRows];  // of the weights themselves, over 16 lanes
+  };
+
+  static Sums zero() {
+    Sums sums;
+    unroll<kRows>([&](auto r) { sums.products[r] = sums.weights[r] = _mm512_setzero_si512(); });
+    return sums;
+  }
+
+  // Adds `steps` of each row to the sums.
+  [[gnu::always_inline]] static Sums sum(const std::byte* const (&rows)[kRows], std::int64_t steps,
+                                         const std::int8_t* parts, Sums sums) {
+    const __m512i ones = _mm512_set1_epi8(1);
+    for (std::int64_t step = 0; step < steps; ++step, parts += kLanes * kStep) {
+      unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+        // What follows the rows in memory, in its order, which the processor's prefetcher takes up.
+        prefetch(rows[0] + (step * kRows + r) * kStep);
+        sums.weights[r] =
+            _mm512_dpbusd_epi32(sums.weights[r], ones, _mm512_loadu_si512(rows[r] + step * kStep));
+      });
+      unroll<16>([&](auto i) __attribute__((always_inline)) {
+        const __m512i x = _mm512_load_si512(parts + i * kStep);
+        unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+          add_products(sums.products[r], x, rows[r] + step * kStep + 4 * i);
+        });
+      });
+    }
+    return sums;
+  }
+
+  void finish(const Sums& sums, std::int64_t count, const float* row_scales, float* out,
+              std::int64_t ldo) const {
+    __m128 fours[2][kRows];
+    unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+      const __m512i offset =
+          _mm512_set1_epi32(GemvColumns::kLaneOffset * _mm512_reduce_add_epi32(sums.weights[r]));
+      const __m256 eight = products_.finish(_mm512_sub_epi32(sums.products[r], offset),
+                                            _mm256_set1_ps(r < count ? row_scales[r] : 0));
+      fours[0][r] = _mm256_castps256_ps128(eight);
+      fours[1][r] = _mm256_extractf128_ps(eight, 1);
+    });
+    store_columns(fours, count, columns_.count(), out, ldo);
+  }
+
+  const GemvColumns& columns_;
+  const EightProducts products_;
+};
+
+}  // namespace anemone::kernels::simd::int8_split
