@@ -27,8 +27,7 @@ void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std:
           float* out, std::int64_t ldo, std::byte* scratch) {
   const auto& columns = *std::launder(reinterpret_cast<const GemvColumns*>(packed));
   const GemvTarget target{out, ldo, scratch};
-  if (matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale())
-    return multiply_columns<BytesRow>(matrix, begin, end, columns, target);
+  if (is_int8_row(matrix)) return multiply_columns<BytesRow>(matrix, begin, end, columns, target);
   if (is_int8_block(matrix)) {
     if (sum_depth(matrix) == 32)
       return multiply_columns<Int8BlockRow<kHasBlockSums, 32>>(matrix, begin, end, columns, target);

@@ -31,11 +31,10 @@ class GemvColumns {
   std::int64_t places() const { return places_; }
   // Up to two places: [step of 64 elements][place][high, low][64]. More:
   // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i
-  // of each quarter. Up to eight for int8 with a scale per row (has_lanes()): [step][four
+  // of each quarter. Up to eight for int8 with a scale per row (is_int8_row()): [step][four
   // elements][high, low][place][4], as unsigned bytes, which are the parts plus kLaneOffset.
   const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
-  bool has_lanes() const { return has_lanes_; }
   // Only for integers in scale blocks: minus sum_offset() times the sum of each lane's bytes of the
   // steps of a read. [read][place][high, low][16], or for more than two places [read][high,
   // low][four places][quarter][place].
@@ -55,7 +54,6 @@ class GemvColumns {
 
   const std::int64_t count_;
   const std::int64_t places_;
-  const bool has_lanes_;
   const std::int64_t depth_;
   const std::int64_t steps_;
   const std::int64_t steps_per_read_;

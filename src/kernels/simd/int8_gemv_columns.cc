@@ -82,7 +82,6 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
                          std::int64_t stride, std::byte* storage)
     : count_(count),
       places_(places_of(count)),
-      has_lanes_(places_ == 8 && matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale()),
       depth_(matrix.k),
       steps_(few_steps(matrix)),
       steps_per_read_(steps_per_read(matrix)),
@@ -98,7 +97,7 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
       for (std::int64_t s = 0; s < steps_; ++s)
         std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
   }
-  if (has_lanes_)
+  if (places_ == 8 && is_int8_row(matrix))
     transpose_to_lanes(deep);
   else if (is_wide())
     transpose_columns(deep);

@@ -19,6 +19,9 @@ inline constexpr std::int64_t blocks_of(std::int64_t n) {
 inline bool is_int4_block(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt4 && !matrix.has_row_scale();
 }
+inline bool is_int8_row(const Matrix& matrix) {
+  return matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale();
+}
 inline bool is_int8_block(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt8 && !matrix.has_row_scale();
 }
