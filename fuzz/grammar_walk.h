@@ -28,8 +28,8 @@ inline const std::vector<std::pair<std::string, std::int32_t>>& walk_tokens() {
   return tokens;
 }
 
-// Visits of the stepper (Stepper::work) beyond which a walk ends: a step tries hundreds of
-// continuations, and each may take kMaxStepWork of them.
+// Visits (GrammarMatcher::work) beyond which a walk ends: a step tries hundreds of continuations,
+// and each byte may take kMaxStepWork of them.
 inline constexpr std::size_t kMaxWalkWork = 2'000'000;
 
 // The text that `choices` lead to; each byte of them picks one of the bytes that may follow. The
@@ -45,25 +45,17 @@ inline std::string walk(const std::shared_ptr<const grammar::Grammar>& grammar,
   }();
   TokenMasks masks(trie, {std::size_t{4} << 20});
   GrammarMatcher matcher(grammar);
-  Stepper stepper(*grammar);
-  // The state after more of the text, dead if that cannot follow.
-  const auto follow = [&](std::string_view more) {
-    ParserState state = matcher.state();
-    for (const char byte : more) {
-      state = stepper.step(state, static_cast<unsigned char>(byte));
-      if (state.is_dead()) break;
-    }
-    return state;
-  };
+  std::size_t work = 0;
   std::string text;
   for (std::size_t step = 0; step < choices.size() && step < 200; ++step) {
     if (!matcher.can_continue()) break;
     std::vector<char> bytes;
     for (int byte = 0; byte < 256; ++byte) {
       const char c = static_cast<char>(byte);
-      const ParserState state = follow({&c, 1});
-      if (state.is_too_ambiguous || stepper.work() > kMaxWalkWork) return text;
-      if (!state.is_dead()) bytes.push_back(c);
+      GrammarMatcher copy = matcher;
+      if (copy.accept({&c, 1})) bytes.push_back(c);
+      work += copy.work() - matcher.work();
+      if (copy.is_too_ambiguous() || work > kMaxWalkWork) return text;
     }
     // A place that only nesting beyond the limit continues has none.
     if (bytes.empty()) break;
@@ -74,9 +66,11 @@ inline std::string walk(const std::shared_ptr<const grammar::Grammar>& grammar,
         return text;
       }
       for (const auto& [token, id] : walk_tokens()) {
-        const ParserState state = follow(token);
-        if (stepper.work() > kMaxWalkWork) return text;
-        ANEMONE_CHECK(state.is_too_ambiguous || (*mask)->allows(id) != state.is_dead());
+        GrammarMatcher copy = matcher;
+        const bool fits = copy.accept(token);
+        ANEMONE_CHECK(copy.is_too_ambiguous() || (*mask)->allows(id) == fits);
+        work += copy.work() - matcher.work();
+        if (work > kMaxWalkWork) return text;
       }
     }
     const char next = bytes[static_cast<unsigned char>(choices[step]) % bytes.size()];

@@ -18,9 +18,11 @@ bool GrammarMatcher::accept(std::string_view bytes) {
   for (const char byte : bytes) {
     state = stepper.step(*from, static_cast<unsigned char>(byte));
     is_too_ambiguous_ = state.is_too_ambiguous;
-    if (state.is_dead()) return false;
+    if (state.is_dead()) break;
     from = &state;
   }
+  work_ += stepper.work();
+  if (state.is_dead()) return false;
   state_ = std::make_shared<const ParserState>(std::move(state));
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
@@ -25,6 +26,8 @@ class GrammarMatcher {
   // Why the last accept() failed, if it was for the grammar and not for the text: more than
   // kMaxStepWork ways to read it.
   bool is_too_ambiguous() const { return is_too_ambiguous_; }
+  // Visits (Stepper::work) of all accept() so far; a copy goes on counting from those.
+  std::size_t work() const { return work_; }
 
   const std::shared_ptr<const Grammar>& grammar() const { return grammar_; }
   const ParserState& state() const { return *state_; }
@@ -33,6 +36,7 @@ class GrammarMatcher {
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const ParserState> state_;
   bool is_too_ambiguous_ = false;
+  std::size_t work_ = 0;
 };
 
 }  // namespace anemone::grammar
