@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The engine's loop over scripted models: which texts share a step, wait, are cancelled or fail.
 #include "engine/loop/engine.h"
 
 #include <future>

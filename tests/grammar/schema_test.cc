@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which JSON schemas become a grammar, what those take, and which are refused with their place.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>

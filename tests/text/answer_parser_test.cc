@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Answers are taken apart into text, reasoning and calls, wherever the stream is cut.
 #include "text/tools/answer_parser.h"
 
 #include <gtest/gtest.h>

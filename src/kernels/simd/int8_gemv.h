@@ -24,6 +24,7 @@ class GemvColumns {
   GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, std::int64_t stride,
               std::byte* storage);
 
+  // What makes parts unsigned.
   static constexpr int kLaneOffset = 128;
 
   std::int64_t count() const { return count_; }
@@ -31,7 +32,7 @@ class GemvColumns {
   std::int64_t places() const { return places_; }
   // Up to two places: [step of 64 elements][place][high, low][64]. More:
   // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i
-  // of each quarter. Up to eight for int8 with a scale per row (is_int8_row()): [step][four
+  // of each quarter. Eight places for int8 with a scale per row (is_int8_row()): [step][four
   // elements][high, low][place][4], as unsigned bytes, which are the parts plus kLaneOffset.
   const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
@@ -48,6 +49,7 @@ class GemvColumns {
                    std::int8_t* plain, std::int8_t* deep);
   // Reorders columns in the order for up to two places into that for more places.
   void transpose_columns(const std::int8_t* deep);
+  // The same for eight places of int8 with a scale per row.
   void transpose_to_lanes(const std::int8_t* deep);
   void make_block_offsets(int factor, std::int8_t* out);
   bool is_wide() const { return places_ > 2; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of int8 as it lies in memory with up to eight columns: the lanes of a vector are the
+// Products of int8 as it lies in memory with five to eight columns: the lanes of a vector are the
 // high parts of the columns and then their low ones. An instruction multiplies them by four
 // elements of a row, which it copies to the lanes itself: a shuffle would be one more instruction,
 // and on a port of the multiplication.

@@ -52,7 +52,8 @@ void multiply_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
     default:
       if constexpr (std::is_same_v<Row, BytesRow>)
         return multiply_rows<Row, LaneProducts>(m, begin, end, columns, target);
-      return multiply_rows<Row, WideProducts<Row, 8>>(m, begin, end, columns, target);
+      else
+        return multiply_rows<Row, WideProducts<Row, 8>>(m, begin, end, columns, target);
   }
 }
 

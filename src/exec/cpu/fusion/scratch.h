@@ -7,15 +7,14 @@
 
 namespace anemone::exec {
 
-// Working memory of one thread, 64-byte aligned, kept from call to call. One user at a time: the
-// next take() ends the one before.
+// Working memory of one thread, 64-byte aligned, not set to zero, kept from call to call. One user
+// at a time: the next take() ends the one before.
 class Scratch {
  public:
   template <typename T>
   T* take(std::int64_t count) {
     const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T) + kAlignment;
     if (bytes_ < bytes) {
-      bytes_ = 0;  // should there be no memory
       storage_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
       bytes_ = bytes;
     }
