@@ -41,20 +41,28 @@ debian_mirror() {
 }
 
 # run_checks COMMAND...: each is the name of a script of tools/ci with its options; all run, also after a failure.
-# Prints the time of each, and at the end which failed. Its status is the number of failures.
+# Prints the end of what each failed one said once more, where a reader of the last lines finds it, then the time of
+# each. Its status is the number of failures.
 run_checks() {
-  local check before started=$SECONDS failed=()
+  local check before log started=$SECONDS failed=()
   for check in "$@"; do
     before=$SECONDS
+    log=build/check.${check%% *}.log
     # Words of their own: a script and its options.
     # shellcheck disable=SC2086
-    if tools/ci/$check; then
+    if tools/ci/$check 2>&1 | tee "$log"; then
       times+=("$(printf '%6d s  passed  %s' $((SECONDS - before)) "$check")")
     else
       times+=("$(printf '%6d s  FAILED  %s' $((SECONDS - before)) "$check")")
       failed+=("$check")
     fi
   done
+  for check in "${failed[@]}"; do
+    headline "$check failed; its last lines"
+    tail -n 40 "build/check.${check%% *}.log"
+  done
+  # What passed at the second try: to be looked at, no reason to refuse a change.
+  for check in "$@"; do grep '^unsteady: ' "build/check.${check%% *}.log"; done
   headline "$# checks, $((SECONDS - started)) s"
   printf '%s\n' "${times[@]}"
   return ${#failed[@]}

@@ -16,6 +16,10 @@ class Slow(Failure):
     """A failure of time alone, which a busy machine can cause: the case runs once more before it counts."""
 
 
+class Crash(Failure):
+    """The program broke: it counts, however the next run ends."""
+
+
 class Skip(Exception):
     """The machine lacks what the case needs."""
 
