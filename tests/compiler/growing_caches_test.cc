@@ -28,7 +28,7 @@ using artifact::PastForm;
 // Prompt and continuation cross the borders at 16 and 32 positions, and the second border lies
 // within a chunk.
 constexpr std::size_t kPrompt = 25;
-constexpr std::size_t kSteps = 12;
+constexpr std::size_t kDecodeSteps = 12;
 
 std::vector<std::int32_t> prompt() {
   return anemone::testing::random_ids(kPrompt, /*most=*/48, /*seed=*/3);
@@ -56,7 +56,7 @@ class GrowingCaches : public ::testing::TestWithParam<Checkpoint> {
  protected:
   Answer answer(const CompileOptions& options, std::string_view isa) {
     const auto model = load(GetParam(), options, isa);
-    return model == nullptr ? Answer() : run_greedily(model, prompt(), kSteps);
+    return model == nullptr ? Answer() : run_greedily(model, prompt(), kDecodeSteps);
   }
 };
 

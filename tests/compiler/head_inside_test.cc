@@ -26,7 +26,7 @@ namespace {
 using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
 
-constexpr std::size_t kNewTokens = 3;
+constexpr std::size_t kHeadTokens = 3;
 
 CompileOptions options_of(const std::string& form) {
   CompileOptions options;
@@ -63,8 +63,8 @@ std::shared_ptr<const engine::Model> expect_same(const Checkpoint& checkpoint,
   Golden golden = read_golden(checkpoint);
   golden.prompt.resize(
       std::min<std::size_t>(golden.prompt.size(), 11));  // the last step has padding
-  const Answer expected = run_greedily(expected_model, golden.prompt, kNewTokens);
-  const Answer got = run_greedily(model, golden.prompt, kNewTokens);
+  const Answer expected = run_greedily(expected_model, golden.prompt, kHeadTokens);
+  const Answer got = run_greedily(model, golden.prompt, kHeadTokens);
   EXPECT_FALSE(expected.logits.empty());
   EXPECT_TRUE(got.logits == expected.logits);
   EXPECT_EQ(got.continuation, expected.continuation);
@@ -156,8 +156,8 @@ TEST(HeadInsideOf, SeveralOutputsGivesTheSameBits) {
     const bool is_tied = name == std::string("qwen2");
     EXPECT_EQ(std::filesystem::exists(folder.file("inside") + "/embedding.bin"), !is_tied);
     const std::vector<std::int32_t> prompt = {3, 20'000, 39'998, 17, 13'343, 39'999};
-    const Answer expected = run_greedily(apart, prompt, kNewTokens);
-    const Answer got = run_greedily(inside, prompt, kNewTokens);
+    const Answer expected = run_greedily(apart, prompt, kHeadTokens);
+    const Answer got = run_greedily(inside, prompt, kHeadTokens);
     EXPECT_TRUE(got.logits == expected.logits);
     EXPECT_EQ(got.continuation, expected.continuation);
   }

@@ -19,7 +19,7 @@ using anemone::testing::TemporaryFolder;
 using artifact::CacheForm;
 using ir::Opset;
 
-constexpr std::size_t kNewTokens = 2;
+constexpr std::size_t kTargetTokens = 2;
 
 class Targets : public ::testing::TestWithParam<Checkpoint> {
  protected:
@@ -27,7 +27,7 @@ class Targets : public ::testing::TestWithParam<Checkpoint> {
     const auto model = compiled_model(GetParam(), options);
     Golden golden = read_golden(GetParam());
     golden.prompt.resize(std::min<std::size_t>(golden.prompt.size(), 8));
-    return model == nullptr ? Answer() : run_greedily(model, golden.prompt, kNewTokens);
+    return model == nullptr ? Answer() : run_greedily(model, golden.prompt, kTargetTokens);
   }
 };
 
