@@ -4,6 +4,10 @@
 // pass over them.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <type_traits>
+
 #include "kernels/simd/kernels.h"
 #include "kernels/simd/shuffles.h"
 #include "kernels/simd/unroll.h"
@@ -11,20 +15,47 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// term(0) + ... + term(count - 1) in the order of the reference product: term i is added to sum i
-// modulo 16, and the sums are added in halves onto each other. Terms may be asked for in any order,
-// once each.
-template <typename Term>
-[[gnu::always_inline]] inline Floats sum_of_products(std::int64_t count, const Term& term) {
+// Calls body(j) for each of kRows rows and gives their results.
+template <int kRows, typename Body>
+[[gnu::always_inline]] inline std::array<Floats, kRows> each_row(const Body& body) {
+  std::array<Floats, kRows> out;
+  unroll<kRows>([&](auto j) __attribute__((always_inline)) { out[j] = body(j); });
+  return out;
+}
+
+template <std::size_t kRows>
+[[gnu::always_inline]] inline std::array<Floats, kRows> nearest_halves_of(
+    const std::array<Floats, kRows>& x) {
+  return each_row<kRows>([&](auto j)
+                             __attribute__((always_inline)) { return nearest_halves(x[j]); });
+}
+
+// Sum over r < rows of state[r] * factors[r] for the rows that update() gives, which replace those
+// of `column`, [rows, kWidth]. The order is that of the reference product: term r is added to sum r
+// modulo 16, and the sums are added in halves onto each other.
+//
+// update(n, r) gives the n rows from r on, n a constant. It takes all of them through one
+// instruction before the next: the instructions of one row wait for each other, and a processor
+// finds few others to run meanwhile if those of the next row come after all of these.
+template <typename Update>
+[[gnu::always_inline]] inline Floats sum_of_updated(std::int64_t rows, const float* factors,
+                                                    float* column, const Update& update) {
   constexpr int kHalf = 8;
   Floats total[kHalf];
   for (int half = 0; half < 2; ++half) {
     Floats sums[kHalf] = {};
-    std::int64_t i = half * kHalf;
-    for (; i + kHalf <= count; i += 2 * kHalf)
-      unroll<kHalf>([&](auto j) __attribute__((always_inline)) { sums[j] += term(i + j); });
+    const auto add = [&](auto n, auto first_sum, std::int64_t r) __attribute__((always_inline)) {
+      const auto updated = update(n, r);
+      unroll<n>([&](auto j) __attribute__((always_inline)) {
+        store(column + (r + j) * kWidth, updated[j]);
+        sums[first_sum + j] += updated[j] * factors[r + j];
+      });
+    };
+    std::int64_t r = half * kHalf;
+    for (; r + kHalf <= rows; r += 2 * kHalf)
+      add(std::integral_constant<int, kHalf>(), std::integral_constant<int, 0>(), r);
     unroll<kHalf>([&](auto j) __attribute__((always_inline)) {
-      if (i + j < count) sums[j] += term(i + j);
+      if (r + j < rows) add(std::integral_constant<int, 1>(), j, r + j);
       total[j] = half == 0 ? sums[j] : total[j] + sums[j];
     });
   }
@@ -53,22 +84,23 @@ inline void run_delta_net(const DeltaNetHead& head, std::int64_t begin, std::int
     Half* out = head.out + t * head.value_dim + begin;
     for (std::int64_t c = 0; c < count; c += kWidth) {
       float* column = scratch + c * rows;
-      const Floats said = sum_of_products(
-          rows, [&](std::int64_t r) __attribute__((always_inline)) {
-            const Floats decayed = nearest_halves(load(column + r * kWidth) * decay);
-            store(column + r * kWidth, decayed);
-            return decayed * key[r];
-          });
+      const auto decayed = [&](auto n, std::int64_t r) __attribute__((always_inline)) {
+        return nearest_halves_of(each_row<n>([&](auto j) __attribute__((always_inline)) {
+          return load(column + (r + j) * kWidth) * decay;
+        }));
+      };
+      const Floats said = sum_of_updated(rows, key, column, decayed);
       const Floats news =
           nearest_halves(load_some_halves(values + c, count - c) - nearest_halves(said));
       const Floats written = nearest_halves(news * strength);
-      const Floats read = sum_of_products(
-          rows, [&](std::int64_t r) __attribute__((always_inline)) {
-            const Floats outer = nearest_halves(written * key[r]);
-            const Floats updated = nearest_halves(load(column + r * kWidth) + outer);
-            store(column + r * kWidth, updated);
-            return updated * query[r];
-          });
+      const auto updated = [&](auto n, std::int64_t r) __attribute__((always_inline)) {
+        const auto outer = nearest_halves_of(each_row<n>([&](
+            auto j) __attribute__((always_inline)) { return written * key[r + j]; }));
+        return nearest_halves_of(each_row<n>([&](auto j) __attribute__((always_inline)) {
+          return load(column + (r + j) * kWidth) + outer[j];
+        }));
+      };
+      const Floats read = sum_of_updated(rows, query, column, updated);
       store_some_halves(out + c, read, count - c);
     }
   }
