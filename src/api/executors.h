@@ -21,6 +21,9 @@ struct ExecutorOptions {
   // best of this processor.
   std::string isa = {};
   bool maps_weights = true;  // exec::CpuOptions says what the other choice gives
+  // How the CPU executor computes gated delta nets: "exact", or "chunked", which exec::CpuOptions
+  // explains. Empty: exact.
+  std::string delta_net = {};
   // "cpu", "coreml" or, in builds that have it, "ane-direct" (docs/ane-direct.md); empty: cpu.
   std::string kind = {};
   // Gives the folder of the models that Core ML compiled, which is private to the user. Called for

@@ -158,6 +158,8 @@ Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t thre
                                         std::to_string(threads)};
   const api::ExecutorOptions& executor = options.executor;
   if (!executor.isa.empty()) arguments.insert(arguments.end(), {"--isa", executor.isa});
+  if (!executor.delta_net.empty())
+    arguments.insert(arguments.end(), {"--delta-net", executor.delta_net});
   if (!executor.kind.empty()) arguments.insert(arguments.end(), {"--executor", executor.kind});
   if (!executor.maps_weights) arguments.push_back("--no-mmap");
   arguments.push_back("--load-start-ns");

@@ -24,6 +24,7 @@ struct Context {
   // These become the members of api::ExecutorOptions with the same names, and its `kind`.
   std::string isa;
   bool maps_weights = true;
+  std::string delta_net;
   std::string executor_kind;
   bool verbose = false;
   // The subcommand sets this when the user names it; main runs it after all flags are read. It does

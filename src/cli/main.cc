@@ -75,6 +75,11 @@ void describe(CLI::App& app, Context& context) {
       "Read the weights into memory, in huge pages where the system has them, instead "
       "of\nusing them in the files: faster answers, a slower start, memory of its own");
   context.words[app.add_option(
+      "--delta-net", context.delta_net,
+      "How the CPU computes the delta nets of hybrid models (qwen3_next, qwen3_5): exact (the "
+      "default),\nor chunked, which reads prompts faster, but the result depends on how a prompt "
+      "is cut into steps")] = {{"exact", "chunked"}};
+  context.words[app.add_option(
       "--executor", context.executor_kind,
       "What runs packages: cpu (the default), or coreml on a Mac, with the Neural "
       "Engine")] = {{"cpu", "coreml"}};

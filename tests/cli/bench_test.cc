@@ -288,6 +288,8 @@ TEST_F(Bench, ChecksWhatItIsAskedFor) {
       {"--plot ''/x", 2},
       {"--plot '" + folder.file("nothing/speed.svg") + "'", 5},
       {"--isa vax", 2},
+      {"--delta-net slow", 2},
+      {"--delta-net chunked --isa reference", 2},
       {"--executor gpu", 2},
 #ifndef __APPLE__
       {"--executor coreml", 4},

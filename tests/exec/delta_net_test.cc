@@ -153,6 +153,23 @@ TEST_F(DeltaNet, GivesTheBitsOfItsOperations) {
   for (const std::int64_t tokens : {1, 2, 5, 16}) expect_same_bits({.tokens = tokens});
 }
 
+// A step of one token has the same bits with chunks allowed. In a longer one the reference rounds
+// the state three times per token, by 2^-11 at most each time, and the chunks round it once.
+TEST_F(DeltaNet, MayBeComputedInChunks) {
+  options.chunks_delta_nets = true;
+  for (const std::int64_t tokens : {1, 2, 16, 21})
+    for (const std::int64_t value_dim : {10, 70}) {
+      SCOPED_TRACE(tokens);
+      build({.tokens = tokens, .value_dim = value_dim});
+      const double tolerance = tokens == 1 ? 0 : 3 * 0x1p-11 * static_cast<double>(tokens);
+      expect_like_reference({"delta_net"}, {given(), given()}, tolerance);
+    }
+  // Steps over one state, one after the other in the same call.
+  build({.heads = {2, 2}, .tokens = 5, .value_dim = 48});
+  const std::vector<std::vector<Given>> steps = {given(), given(), given()};
+  expect_states_like_single_runs(steps, true);
+}
+
 // Sizes around vectors and the columns that a thread takes, and enough of them for all threads.
 TEST_F(DeltaNet, HasAnySize) {
   for (const std::int64_t key_dim : {2, 16, 40})

@@ -150,6 +150,71 @@ TEST_P(SimdDeltaNet, MayWriteWhatTokensReadOverTheirValues) {
   EXPECT_EQ(bits(state), bits(expected_state));
 }
 
+// The recurrence in double precision from the same inputs.
+struct Wide {
+  explicit Wide(const Head& head) : out(head.values.size()), sizes(head.values.size()) {
+    for (const Half h : head.state) state.push_back(to_float(h));
+    const auto at = [](std::int64_t row, std::int64_t width, std::int64_t i) {
+      return static_cast<std::size_t>(row * width + i);
+    };
+    for (std::int64_t t = 0; t < head.tokens; ++t) {
+      const auto token = static_cast<std::size_t>(t);
+      for (double& x : state) x *= to_float(head.decays[token]);
+      for (std::int64_t c = 0; c < head.value_dim; ++c) {
+        const std::size_t i = at(t, head.value_dim, c);
+        double news = to_float(head.values[i]);
+        for (std::int64_t r = 0; r < head.key_dim; ++r)
+          news -= state[at(r, head.value_dim, c)] * to_float(head.keys[at(t, head.key_dim, r)]);
+        for (std::int64_t r = 0; r < head.key_dim; ++r) {
+          double& x = state[at(r, head.value_dim, c)];
+          x += to_float(head.keys[at(t, head.key_dim, r)]) * news * to_float(head.strengths[token]);
+          const double term = x * to_float(head.queries[at(t, head.key_dim, r)]);
+          out[i] += term;
+          sizes[i] += std::abs(term);
+        }
+      }
+    }
+  }
+  std::vector<double> state, out;
+  std::vector<double> sizes;  // what `out` is without the signs of its terms
+};
+
+double largest(const std::vector<double>& values) {
+  double most = 0;
+  for (const double x : values) most = std::max(most, std::abs(x));
+  return most;
+}
+
+// Each number is rounded to fp16 once, by 2^-11 of itself at most; the sums before are of fp32, of
+// up to 128 terms of the state and 16 of the tokens before, and each is in the sums of the tokens
+// after it: 2^-17 of the largest terms.
+TEST_P(SimdDeltaNet, AChunkIsRoundedOnce) {
+  std::uint32_t seed = 100;
+  for (const std::int64_t key_dim : {1, 6, 8, 23, 128})
+    for (const std::int64_t value_dim : {1, 16, 33, 80})
+      for (const std::int64_t tokens : {1, 2, 7, 8, 9, 16}) {
+        SCOPED_TRACE(std::to_string(key_dim) + "x" + std::to_string(value_dim) + ", " +
+                     std::to_string(tokens) + " tokens");
+        const Head head(tokens, key_dim, value_dim, 1, seed++);
+        const Wide expected(head);
+        std::vector<Half> state = head.state;
+        std::vector<Half> out(expected.out.size());
+        std::vector<float> scratch(static_cast<std::size_t>(delta_net_chunk_scratch(key_dim)));
+        const std::int64_t middle = value_dim / 2;
+        const DeltaNetHead view = head.view(state, out);
+        kernels_.run_delta_net_chunk(view, 0, middle, scratch.data());
+        kernels_.run_delta_net_chunk(view, middle, value_dim, scratch.data());
+        const auto expect_rounded = [](const std::vector<Half>& got,
+                                       const std::vector<double>& want, double terms) {
+          for (std::size_t i = 0; i < want.size(); ++i)
+            ASSERT_NEAR(to_float(got[i]), want[i], 0x1p-11 * std::abs(want[i]) + 0x1p-17 * terms)
+                << i;
+        };
+        expect_rounded(out, expected.out, largest(expected.sizes));
+        expect_rounded(state, expected.state, largest(expected.state));
+      }
+}
+
 // What one step leaves, the next goes on from: the tokens may be parted anywhere.
 TEST_P(SimdDeltaNet, GoesOnFromTheState) {
   const Head head(6, 16, 20, 1, 7);

@@ -28,6 +28,11 @@ struct CpuOptions {
   // memory, in huge pages where the system gives them: the load takes longer, steps are faster, and
   // no other process shares the memory.
   bool maps_weights = true;
+  // Steps of several tokens compute gated delta nets in chunks, as products of matrices in fp32:
+  // that is faster, but the result depends on where steps begin, and so on how a prompt is cut.
+  // Otherwise a step gives the bits of its tokens one by one. The reference computes none in
+  // chunks.
+  bool chunks_delta_nets = false;
   // What the values of all runs may take together; weights, states and the caller's tensors are not
   // counted. 0: three quarters of the memory that this process may use. A run that needs more ends
   // with kOutOfMemory.

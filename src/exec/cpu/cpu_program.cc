@@ -257,7 +257,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
   MaskCache masks;
   std::int64_t bytes_read = 0;
   const FusedContext context{turn.pool(), kernels::simd::kernels_of(shared_->isa), masks,
-                             bytes_read};
+                             bytes_read, shared_->chunks_delta_nets};
   std::vector<Interpreter> interpreters;
   interpreters.reserve(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -18,6 +18,7 @@ struct SharedResources {
       : pool(options.threads > 0 ? options.threads : default_thread_count()),
         isa(options.isa),
         is_reference(options.is_reference),
+        chunks_delta_nets(options.chunks_delta_nets),
         max_rounds(options.max_rounds),
         offload(options.offload),
         memory(std::make_shared<MemoryLimit>(options.memory_bytes)) {}
@@ -25,6 +26,7 @@ struct SharedResources {
   ThreadPool pool;
   const kernels::simd::Isa isa;
   const bool is_reference;
+  const bool chunks_delta_nets;
   const std::int64_t max_rounds;
   const std::shared_ptr<ProductOffload> offload;
   const std::shared_ptr<MemoryLimit> memory;

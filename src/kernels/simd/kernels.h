@@ -56,6 +56,8 @@ struct DeltaNetHead {
 // Columns of a state, and so values of a token, that run_delta_net() takes at once: a line of the
 // cache.
 inline constexpr std::int64_t kDeltaNetColumns = 32;
+// Tokens that run_delta_net_chunk() takes at most.
+inline constexpr std::int64_t kDeltaNetChunk = 16;
 
 // A convolution along one axis in which each channel has weights of its own, without borders.
 struct DepthwiseConv {
@@ -134,6 +136,13 @@ struct Kernels {
   void (*run_delta_net)(const DeltaNetHead& head, std::int64_t begin, std::int64_t end,
                         float* scratch);
 
+  // The chunked form, for columns [begin, end) of a head's state and at most kDeltaNetChunk tokens:
+  // products of matrices in fp32, of which the state and what is read are rounded to fp16 at the
+  // end. So the result depends on where the chunk begins, and on the instruction set. `scratch`
+  // holds delta_net_chunk_scratch() floats.
+  void (*run_delta_net_chunk)(const DeltaNetHead& head, std::int64_t begin, std::int64_t end,
+                              float* scratch);
+
   // Channels [begin, end), with the bits of the reference convolution on every instruction set.
   // `scratch` holds depthwise_conv_scratch() floats.
   void (*depthwise_conv)(const DepthwiseConv& conv, std::int64_t begin, std::int64_t end,
@@ -170,6 +179,10 @@ inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
 // The columns, and the query and the key of a token.
 inline constexpr std::int64_t delta_net_scratch(std::int64_t key_dim) {
   return key_dim * (kDeltaNetColumns + 2);
+}
+// The queries, the keys in two orders, and the columns of a vector.
+inline constexpr std::int64_t delta_net_chunk_scratch(std::int64_t key_dim) {
+  return key_dim * (3 * kDeltaNetChunk + 16);
 }
 
 // So many channels of the input and of the output, and what fills up their last vectors.

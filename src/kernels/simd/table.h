@@ -4,6 +4,7 @@
 
 #include "kernels/simd/attention_kernels.h"
 #include "kernels/simd/chain_kernels.h"
+#include "kernels/simd/delta_net_chunk_kernels.h"
 #include "kernels/simd/delta_net_kernels.h"
 #include "kernels/simd/depthwise_conv_kernels.h"
 #include "kernels/simd/matrix_kernels.h"
@@ -29,6 +30,7 @@ const Kernels kKernels = {.to_floats = to_floats,
                           .attend = attend,
                           .attend_many = attend_many,
                           .run_delta_net = run_delta_net,
+                          .run_delta_net_chunk = run_delta_net_chunk,
                           .depthwise_conv = depthwise_conv};
 
 }  // namespace ANEMONE_SIMD_NAMESPACE

@@ -8,7 +8,7 @@ namespace anemone::exec {
 // A gated delta net over T tokens. Inputs: queries and keys [a, b, T, K], values [A, B, T, V], and
 // for each token and head its writing strength and its decay, [a, b, T, 1]; a is 1 or A, and b is 1
 // or B. State: [A, B, K, V], replaced in place. Gives what the tokens read, [A, B, T, V], with the
-// bits of the operations one by one.
+// bits of the operations one by one, unless CpuOptions::chunks_delta_nets holds and T > 1.
 class DeltaNetOp : public FusedOp {
  public:
   enum Input : std::size_t { kQueries, kKeys, kValues, kStrengths, kDecays, kInputs };

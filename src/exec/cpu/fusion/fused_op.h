@@ -63,6 +63,7 @@ struct FusedContext {
   MaskCache& masks;
   // Weights that the operation has read; of those whose cost depends on their inputs.
   std::int64_t& bytes_read;
+  bool chunks_delta_nets = false;  // CpuOptions
 };
 
 // body(call, begin, end) over [0, count(call)) of every call, in ranges of at most `grain`, on all
