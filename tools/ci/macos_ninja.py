@@ -38,11 +38,11 @@ def main():
 
     # zig adds a sanitizer to builds without optimisation.
     compiler = args.zig + " c++ -target aarch64-macos.14.0 -fno-sanitize=undefined"
-    # <cfloat> is included first: math.h of macOS includes float.h for two macros alone, and after that the include guard
-    # of libc++ leaves the others undefined.
+    # Without modules: with them, math.h of macOS includes float.h for two macros alone, and the include guard of libc++
+    # then leaves either these or the others undefined.
     lines = [
         "rule cxx",
-        f"  command = {compiler} -std=c++20 -O0 -Wall -Wextra -ffp-contract=off -include cfloat $flags "
+        f"  command = {compiler} -std=c++20 -O0 -Wall -Wextra -ffp-contract=off -fno-cxx-modules $flags "
         f"-isystem {args.include} "
         "-MD -MF $out.d -c $in -o $out",
         "  depfile = $out.d",

@@ -21,8 +21,8 @@ struct CpuOptions {
   int threads = 0;  // 0: as many as this process may use
   // The best that the processor has, or a plainer one.
   kernels::simd::Isa isa = kernels::simd::best_isa();
-  // The reference: one plain kernel per operation, as the program is written. The oracle of the
-  // fast way.
+  // Runs the reference interpreter: one plain kernel per operation and no fusions, as the program
+  // is written. It is the oracle for the fast kernels.
   bool is_reference = false;
   // Weights are used where they lie in the mapped files of a package. Otherwise they are read into
   // memory, in huge pages where the system gives them: the load takes longer, steps are faster, and
@@ -39,20 +39,22 @@ struct CpuOptions {
   std::uint64_t memory_bytes = 0;
   // Most rounds of all loops of one run together, so that a damaged program cannot run for ever.
   std::int64_t max_rounds = 1 << 20;
-  // Is offered every product with a constant matrix when a function is planned; null: the CPU
-  // computes all. The reference offers none. Products that were taken may give other bits.
+  // When the CPU engine plans a function, it offers every product with a constant matrix to this
+  // object; null: the CPU computes all. The reference offers none. Products that the object takes
+  // may give other bits.
   std::shared_ptr<ProductOffload> offload = nullptr;
 };
 
-// Plans each function when it is loaded: patterns of operations become fused ones over the weights
-// as they lie in the package, the rest runs by reference kernels. Results do not depend on the
-// number of threads. All programs of one executor share its threads.
+// Plans a function with fixed input shapes once, when it is loaded or first run (LoadOptions), and
+// one with open shapes for each set of shapes that runs bring. Patterns of operations become fused
+// operations over the weights as they lie in the package; reference kernels run the rest. Results
+// do not depend on the number of threads. All programs of one executor share its threads.
 std::unique_ptr<Executor> make_cpu_executor(const CpuOptions& options = {});
 
 // What a package says about its functions beyond the types of the program.
 struct ProgramInterface {
   std::map<std::string, Signature, std::less<>>
-      signatures;                // functions that are absent: from their types
+      signatures;                // a function that is absent gets a signature from its types
   std::string default_function;  // empty: "main", or the first
   // The files that hold the constants of the program. Once one of them is cut short, every run
   // fails with kIo.
