@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chips with a Neural Engine that programs of macOS 15 or iOS 18 meet, and how fast they are.
+// The chips with a Neural Engine that anemone knows, from A14 and M1 on, and how fast they are.
 #pragma once
 
 #include <anemone/status.h>

@@ -139,7 +139,8 @@ class Server:
         return answers[0].json()
 
     def check_well(self):
-        """It runs, and answers as when it was quiet."""
+        """It runs, and gives the answer of the first check: a case with a server of its own calls this before its
+        attack, so that it is the answer of a quiet server."""
         self.check_alive()
         begin = time.monotonic()
         while True:
