@@ -153,9 +153,9 @@ class CallGrammar {
     for (const char* keyword : {"$ref", "anyOf", "oneOf", "allOf"})
       if (schema.contains(keyword))
         return unsupported(
-            "[schema #/{}] expected named parameters, got another schema, which this model's calls "
-            "cannot be constrained to (function {})",
-            keyword, function.name);
+            "[schema #/{}] expected an object schema with properties and without {} at its top, to "
+            "which this model's calls can be constrained (function {})",
+            keyword, keyword, function.name);
     steps_left_ = text::SchemaTypes::kMaxSteps;
     std::vector<std::pair<NodeId, bool>> parameters;  // and whether it is required
     std::unordered_set<std::string> required;
