@@ -221,8 +221,8 @@ class CallGrammar {
   }
   NodeId parameter_end() { return literal(fmt::format("\n{}\n", kParameterEnd)); }
 
-  // The parameters in this order, those that are not required or not there. In Python a comma
-  // stands between two.
+  // The parameters in this order; those that are not required may be left out. In the Python syntax
+  // a comma stands between two.
   NodeId in_order(const std::vector<std::pair<NodeId, bool>>& parameters) {
     if (syntax_ == CallSyntax::kQwenXml) {
       std::vector<NodeId> parts;
