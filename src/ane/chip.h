@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chips with a Neural Engine that programs of macOS 15 or iOS 18 meet, and how fast they are.
+// The chips with a Neural Engine that anemone knows, from A14 and M1 on, and how fast they are.
 #pragma once
 
 #include <anemone/status.h>
@@ -37,7 +37,8 @@ struct Chip {
 std::span<const Chip> chips();  // from the oldest on
 // kInvalidArgument names the chips that there are. Takes "M4 Max", "m4-max" and "m4max".
 Result<const Chip*> parse_chip(std::string_view text);
-// The specification version that "ios16" or "macOS 13" reads. kInvalidArgument names the systems.
+// The newest specification version that a system such as "ios16" or "macOS 13" can load.
+// kInvalidArgument names the systems.
 Result<int> parse_target(std::string_view text);
 const Chip& default_chip();  // of which an estimate is given when none is named
 

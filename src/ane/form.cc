@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/json.h"
 
 namespace anemone::ane {
@@ -63,13 +64,14 @@ constexpr std::array kReasons = {
     Reason{
         "cache", "blend",
         "the ane-book measured a whole stateful 0.5B on the chip (M4 Max); every step rewrites the "
-        "cache, and magenta-realtime-2 and mobius#77 saw states refused with -14"},
+        "cache, and magenta-realtime-2 and mobius#77 saw states refused with Core ML's error -14"},
     Reason{"cache", "readonly",
            "Apple's rules and ExecuTorch's static llama pass caches as inputs; magenta-realtime-2 "
            "measured all of that on the chip (A14)"},
     Reason{"cache", "slice",
            "one state per package, and a step writes its own rows only: ANEMLL and CoreML-LLM ship "
-           "it (A19, M4); magenta-realtime-2 and mobius#77 saw states refused with -14"},
+           "it (A19, M4); magenta-realtime-2 and mobius#77 saw states refused with Core ML's error "
+           "-14"},
     Reason{"cache", "growing",
            "ane-book's converter (gguf_to_ane) writes it: a step reads about what is "
            "there; but coremltools#2370 measured about 0 % of a model with ranges of shapes on the "
@@ -176,15 +178,17 @@ Result<artifact::Form> read_form(const std::string& name_or_file) {
   if (!json.is_object())
     return invalid_argument("[{}] expected an object of fields, got {}", name_or_file,
                             json.type_name());
+  for (const auto& [field, value] : json.items())
+    if (!value.is_string())
+      return invalid_argument("[{}] expected a string for {}, got {}", name_or_file, field,
+                              shortened(dump_json(value), 100));
   artifact::Form form = kForms.front().form;
   if (const Json* base = json_member(json, "form")) {
-    ANEMONE_ASSIGN_OR_RETURN(form,
-                             named_form(base->is_string() ? base->get<std::string>() : "", "form"));
+    ANEMONE_ASSIGN_OR_RETURN(form, named_form(base->get<std::string>(), "form").with(name_or_file));
   }
   for (const auto& [field, value] : json.items()) {
     if (field == "form") continue;
-    const Status status =
-        artifact::set_form_field(form, field, value.is_string() ? value.get<std::string>() : "");
+    const Status status = artifact::set_form_field(form, field, value.get<std::string>());
     if (!status.ok()) return status.with(name_or_file);
   }
   return form;

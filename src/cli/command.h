@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the command line is put together: one file per subcommand, each with one add_<name>_command
-// function. A new subcommand is its file (listed in CMakeLists.txt), a declaration here and a line
-// in main.cc.
+// How the command line is put together: a subcommand begins in a file of its own, with one
+// add_<name>_command function; larger ones have further files. A new subcommand is its file (listed
+// in CMakeLists.txt), a declaration here and a line in main.cc.
 #pragma once
 
 #include <anemone/status.h>

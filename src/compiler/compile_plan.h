@@ -22,7 +22,7 @@ namespace anemone::compiler {
 struct LayerShard {
   artifact::LayerSpan layers;
   std::uint64_t bytes = 0;
-  // Some of the experts behind the shard's end, if they are in packages of their own.
+  // A package of some of the experts that the host runs after this shard.
   struct ExpertPack {
     ane::Range experts;
     std::uint64_t bytes = 0;
@@ -37,10 +37,11 @@ struct CompilePlan {
   CompileOptions options;                     // context and prefill clamped
   std::vector<artifact::Function> functions;  // the default one first
   std::vector<LayerShard> layer_shards;
-  std::int64_t expert_layers = 0;           // that have experts
-  std::uint64_t expert_bytes = 0;           // of all of them
+  std::int64_t expert_layers = 0;  // layers whose experts are parts of their own (layer_plan.cc)
+  std::uint64_t expert_bytes = 0;  // of the experts of these layers
   std::vector<std::int64_t> expert_widths;  // tokens of the functions of an expert, ascending
-  // The outputs of each; of one alone where it is the package of the last layers.
+  // For each package of heads, the ranges of the vocabulary that its outputs give. One entry where
+  // the heads are in the package of the last layers.
   std::vector<std::vector<ane::Range>> head_packages;
   std::string embedding_tensor;
   std::string layer_embedding_tensor = "model.embed_tokens_per_layer.weight";
@@ -52,7 +53,8 @@ struct CompilePlan {
   std::uint64_t layer_embedding_bytes = 0;
   std::vector<std::string> notes;
 
-  // GraphOptions::is_slow_product; nobody measured other weights than fp16.
+  // The value of GraphOptions::is_slow_product. Null unless the form avoids the notch and weights
+  // are fp16: only those were measured.
   auto is_slow_product() const {
     return options.form.avoids_notch() && options.precision == DType::kFp16 ? &ane::is_slow_product
                                                                             : nullptr;

@@ -2,7 +2,9 @@
 #include "mlpackage/interface_check.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -17,6 +19,11 @@ using Kind = FeatureDescription::Kind;
 
 bool is_in_range(std::int64_t size, const DimensionRange& range) {
   return size >= range.lower && (range.upper < 0 || size <= range.upper);
+}
+
+std::string range_text(const DimensionRange& range) {
+  return range.upper < 0 ? fmt::format("the range of {} or more", range.lower)
+                         : fmt::format("the range from {} to {}", range.lower, range.upper);
 }
 
 // The feature alone: the shapes it lists agree with each other.
@@ -36,8 +43,8 @@ Status check_shapes(const FeatureDescription& feature) {
         return corrupt("expected a range from low to high, got {} to {} (dimension {})",
                        range.lower, range.upper, i);
       if (!is_in_range(feature.shape[i], range))
-        return corrupt("expected the default size in {} to {}, got {} (dimension {})", range.lower,
-                       range.upper, feature.shape[i], i);
+        return corrupt("expected a default size in {}, got {} (dimension {})", range_text(range),
+                       feature.shape[i], i);
     }
   }
   if (!flexibility.enumerated.empty()) {
@@ -53,17 +60,19 @@ Status check_shapes(const FeatureDescription& feature) {
   return {};
 }
 
-// Whether a dimension of the program that is fixed to `size` has that one size in the description.
+// Whether a dimension of the program that is fixed to `size` has that one size in the description,
+// where it is dimension `axis`.
 Status check_fixed_dimension(const FeatureDescription& feature, std::size_t axis,
                              std::int64_t size) {
-  const auto differs = [&](std::int64_t got) {
-    return corrupt("expected size {} in dimension {} as in the program, got {}", size, axis, got);
+  const auto differs = [&](const auto& got) {
+    return corrupt(
+        "expected size {} alone in dimension {} of the description, as in the program, got {}",
+        size, axis, got);
   };
   if (feature.shape[axis] != size) return differs(feature.shape[axis]);
   if (!feature.flexibility.ranges.empty()) {
     const DimensionRange& range = feature.flexibility.ranges[axis];
-    if (range.lower != size) return differs(range.lower);
-    if (range.upper != size) return differs(range.upper);
+    if (range.lower != size || range.upper != size) return differs(range_text(range));
   }
   for (const Shape& shape : feature.flexibility.enumerated)
     if (shape[axis] != size) return differs(shape[axis]);
@@ -135,8 +144,8 @@ Status check_against_type(const FeatureDescription& feature, const ir::Type& typ
       if ((type.members[0].dtype == DType::kString) != feature.has_string_keys) break;
       return {};
   }
-  return corrupt("expected what the program has ({}), got a {}", to_string(type),
-                 kind_name(feature.kind));
+  return corrupt("expected a description of the program's type {}, got one of kind {}",
+                 to_string(type), kind_name(feature.kind));
 }
 
 // Rules of the specification version, those of Core ML's interface validator.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Olmo2ForCausalLM: no norms before attention and MLP but after them, and one over all query heads
-// and one over all key heads together.
+// Olmo2ForCausalLM: no norms before attention and MLP but after them, and one norm over the
+// channels of all query heads, another over those of all key heads.
 #include "models/architecture.h"
 #include "models/blocks/blocks.h"
 #include "models/blocks/config_keys.h"

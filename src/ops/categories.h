@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function a category folder appends the schemas of its operations. registry.cc calls them all.
+// Each function appends the schemas of the operations of one category folder. registry.cc calls
+// them all.
 #pragma once
 
 #include <vector>

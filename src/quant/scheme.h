@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a weight matrix is stored in a package. One scheme per file; this header is what the compiler
-// sees.
+// How a weight matrix is stored in a package. Each kind of scheme (float, linear, palette,
+// passthrough) has a file; this header is what the compiler sees.
 #pragma once
 
 #include <anemone/status.h>

@@ -20,8 +20,8 @@ inline constexpr std::size_t kMaxFields = 1000;
 
 // Reads the members of a request. A member that is absent or null gives nullopt. The first one that
 // is wrong is kept as the status, with its name as the subject, "[top_p] expected a number from 0
-// to 1, got 2", and everything after it gives nullopt: a decoder reads all its fields and asks once
-// at the end. Single-thread; the object outlives it.
+// to 1, got 2", and everything after it gives nullopt: a parsing function reads all its fields and
+// asks once at the end. Single-thread; the object outlives it.
 class JsonFields {
  public:
   // The status is kInvalidArgument from the start when `object` is not an object, or has more than

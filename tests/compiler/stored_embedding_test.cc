@@ -199,7 +199,7 @@ TEST_P(EmbeddingRole, ChoosesHowTheTableIsStored) {
     EXPECT_EQ(std::filesystem::file_size(folder.file("artifact") + "/embedding.bin"),
               artifact::stored_bytes(table, table.parts.front()));
     EXPECT_TRUE(looked_up(*model) == rows_of_table(checkpoint, options, table));
-    // Bytes of the programs apart, all the plan says is what the files take.
+    // Apart from the packages, the planned bytes are those of embedding.bin.
     std::uint64_t packages = 0;
     for (const PackageReport& package : planned->packages) packages += package.bytes;
     EXPECT_EQ(planned->total_bytes - packages, artifact::stored_bytes(table, table.parts.front()));
@@ -220,7 +220,7 @@ std::vector<Case> embedding_schemes() {
   all.back().options.recipe.quant.group_size = 0;
   all.push_back({"float_form", embedding_as(Scheme::kInt4Block)});
   all.back().options.form.embedding = artifact::EmbeddingForm::kFloat;
-  // No package has it, so an old system takes blocks.
+  // The table is in no package, so int4 blocks are allowed for iOS 16 too.
   all.push_back({"ios16", embedding_as(Scheme::kInt4Block)});
   all.back().options.target = ir::Opset::kIOS16;
   return all;
@@ -329,7 +329,7 @@ TEST(StoredEmbedding, HasTheRowsOfEveryQuantizedType) {
   EXPECT_GT(quantized, 0);
 }
 
-// The table of the layers of gemma follows.
+// The per-layer embedding table of gemma4 is quantized like the first one.
 TEST(StoredEmbedding, OfLayersIsQuantizedToo) {
   const TemporaryFolder folder;
   const Checkpoint checkpoint = {"gemma4", source_path("tests/compiler/data/tiny/gemma4_text")};

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "base/json.h"
 #include "engine/constraint/call_grammar.h"
@@ -345,8 +347,22 @@ TEST(AnswerGrammar, SaysWhatItCannotFollow) {
     EXPECT_TRUE(message.starts_with("[tools#/properties/a")) << schema << ": " << message;
     EXPECT_TRUE(message.ends_with(" (function f)")) << schema << ": " << message;
   }
-  EXPECT_TRUE(refused(R"({"anyOf": [{"type": "object"}]})", CallSyntax::kPython)
-                  .starts_with("[tools#/anyOf] expected named parameters"));
+  for (const auto& [schema, keyword] :
+       {std::pair(R"({"type": "string", "enum": ["a"], "maxLength": 3})", "maxLength"),
+        {R"({"type": "string", "enum": ["a"], "minLength": 1})", "minLength"},
+        {R"({"type": "string", "const": "a", "minLength": 1, "maxLength": 3})", "maxLength"},
+        {R"({"type": "string", "pattern": "^a"})", "pattern"},
+        {R"({"anyOf": [{"type": "string"}, {"type": "null"}], "maxLength": 3})", "maxLength"}})
+    EXPECT_EQ(
+        refused((R"({"type": "object", "properties": {"a": )" + std::string(schema) + "}}").c_str(),
+                CallSyntax::kQwenXml),
+        "[tools#/properties/a/" + std::string(keyword) +
+            "] expected a schema that allows strings to be without this keyword: this model's "
+            "calls cannot be constrained by it (function f)")
+        << schema;
+  EXPECT_EQ(refused(R"({"anyOf": [{"type": "object"}]})", CallSyntax::kPython),
+            "[tools#/anyOf] expected an object schema with properties and without anyOf at its "
+            "top, to which this model's calls can be constrained (function f)");
   for (const char* schema : {R"({"enum": ["a", "<|\"|>"]})", R"({"const": ["<tool_call|>"]})",
                              R"({"type": "object", "properties": {"<|tool_call>": {}}})"}) {
     const std::string message =

@@ -288,7 +288,11 @@ TEST(Stages, KeepAFieldToOneLine) {
   for (std::int32_t id = 0; id < 6; ++id)
     EXPECT_EQ((*mask)->allows(id), id == 0 || id == 1 || id == 4) << id;
   manifest.end_ids = {0, 4, 5};
-  EXPECT_EQ(StageConstraint::create(manifest, 6, trie->get()).status().code(), Code::kUnsupported);
+  const Status refused = StageConstraint::create(manifest, 6, trie->get()).status();
+  EXPECT_EQ(refused.code(), Code::kUnsupported);
+  EXPECT_EQ(refused.message(),
+            "[stages] expected a token that a field may contain, got none: every token of the "
+            "vocabulary contains the newline or ends the text");
 }
 
 TEST(Stages, AreAllOfAnAnswerOfAChat) {

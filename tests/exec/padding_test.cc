@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs whose last tokens are padding: products with weights leave those out.
 #include <limits>
+#include <string>
 
 #include "tests/exec/fusion_fixture.h"
 
@@ -108,7 +109,10 @@ TEST_F(Padding, OfMoreOrLessThanTheRunIsRefused) {
     Outputs outputs;
     const StepFacts facts = {.position = 0, .count = count, .tokens = kTokens};
     const BatchItem item = {&inputs, &outputs, nullptr, &facts};
-    EXPECT_EQ(loaded->run_batch("", {&item, 1}).code(), Code::kInvalidArgument);
+    const Status refused = loaded->run_batch("", {&item, 1});
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+    EXPECT_EQ(refused.message(),
+              "[step] expected 1 to 24 real tokens, got " + std::to_string(count));
   }
 }
 

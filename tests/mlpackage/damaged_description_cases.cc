@@ -38,7 +38,8 @@ const std::vector<Damage>& description_damages() {
       {"input_missing", Code::kCorrupt, "input \"x\"", describe([](auto& d) { d.clear_input(); })},
       {"input_twice", Code::kCorrupt, "once in the program",
        describe([](auto& d) { *d.add_input() = wire::FeatureDescription(d.input(0)); })},
-      {"input_shape", Code::kCorrupt, "size 4 in dimension 1 as in the program, got 5",
+      {"input_shape", Code::kCorrupt,
+       "size 4 alone in dimension 1 of the description, as in the program, got 5",
        describe([](auto& d) { input_array(d).set_shape(1, 5); })},
       {"input_rank", Code::kCorrupt, "rank 2",
        describe([](auto& d) { input_array(d).add_shape(1); })},
@@ -52,7 +53,7 @@ const std::vector<Damage>& description_damages() {
        describe([](auto& d) { input_array(d).set_data_type(7); })},
       {"input_without_type", Code::kCorrupt, "feature type",
        describe([](auto& d) { d.mutable_input(0)->clear_type(); })},
-      {"input_of_another_kind", Code::kCorrupt, "got a string",
+      {"input_of_another_kind", Code::kCorrupt, "got one of kind string",
        describe([](auto& d) { d.mutable_input(0)->mutable_type()->mutable_string_type(); })},
       {"input_as_image", Code::kCorrupt, "rank 4", describe([](auto& d) {
          auto* image = d.mutable_input(0)->mutable_type()->mutable_image_type();
@@ -62,11 +63,20 @@ const std::vector<Damage>& description_damages() {
        describe([](auto& d) { d.mutable_input(0)->mutable_type()->mutable_image_type(); })},
       {"input_as_sequence", Code::kUnsupported, "sequence",
        describe([](auto& d) { d.mutable_input(0)->mutable_type()->mutable_sequence_type(); })},
-      {"input_as_state", Code::kCorrupt, "got a state", describe([](auto& d) {
+      {"input_as_state", Code::kCorrupt, "got one of kind state", describe([](auto& d) {
          *d.mutable_input(0)->mutable_type() = wire::FeatureType(d.state(0).type());
        })},
-      {"input_range_of_a_fixed_dimension", Code::kCorrupt, "got 8", describe([](auto& d) {
+      {"input_range_of_a_fixed_dimension", Code::kCorrupt, "got the range from 4 to 8",
+       describe([](auto& d) {
          for (const int upper : {1, 8}) {
+           auto* range = input_array(d).mutable_shape_range()->add_size_ranges();
+           range->set_lower_bound(upper == 1 ? 1 : 4);
+           range->set_upper_bound(upper);
+         }
+       })},
+      {"input_open_range_of_a_fixed_dimension", Code::kCorrupt, "got the range of 4 or more",
+       describe([](auto& d) {
+         for (const int upper : {1, -1}) {
            auto* range = input_array(d).mutable_shape_range()->add_size_ranges();
            range->set_lower_bound(upper == 1 ? 1 : 4);
            range->set_upper_bound(upper);
@@ -75,7 +85,8 @@ const std::vector<Damage>& description_damages() {
       {"input_ranges_of_another_rank", Code::kCorrupt, "range for each", describe([](auto& d) {
          input_array(d).mutable_shape_range()->add_size_ranges()->set_upper_bound(-1);
        })},
-      {"input_default_out_of_range", Code::kCorrupt, "default size", describe([](auto& d) {
+      {"input_default_out_of_range", Code::kCorrupt,
+       "a default size in the range of 5 or more, got 4 (dimension 1)", describe([](auto& d) {
          for (const int lower : {1, 5}) {
            auto* range = input_array(d).mutable_shape_range()->add_size_ranges();
            range->set_lower_bound(static_cast<unsigned>(lower));
@@ -113,7 +124,7 @@ const std::vector<Damage>& description_damages() {
       {"output_dtype", Code::kCorrupt, "fp16 as in the program, got fp32", describe([](auto& d) {
          d.mutable_output(0)->mutable_type()->mutable_multi_array_type()->set_data_type(kFloat32);
        })},
-      {"output_as_dictionary", Code::kCorrupt, "got a dictionary",
+      {"output_as_dictionary", Code::kCorrupt, "got one of kind dictionary",
        describe([](auto& d) { d.mutable_output(0)->mutable_type()->mutable_dictionary_type(); })},
       {"predicted_feature_unknown", Code::kCorrupt, "predicted feature \"label\"",
        describe([](auto& d) { d.set_predicted_feature_name("label"); })},
@@ -132,7 +143,7 @@ const std::vector<Damage>& description_damages() {
        describe([](auto& d) { d.mutable_state(0)->mutable_type()->set_is_optional(true); })},
       {"state_with_default", Code::kCorrupt, "default value",
        describe([](auto& d) { state_array(d).set_int_default_value(1); })},
-      {"state_as_array", Code::kCorrupt, "got a multi-array", describe([](auto& d) {
+      {"state_as_array", Code::kCorrupt, "got one of kind multi-array", describe([](auto& d) {
          *d.mutable_state(0)->mutable_type() = wire::FeatureType(d.input(0).type());
        })},
 

@@ -148,7 +148,7 @@ const std::vector<Damage>& model_damages() {
              ->mutable_tensor_type()
              ->set_data_type(11);
        })},
-      {"state_type", Code::kCorrupt, "got a state", model([](wire::Model& m) {
+      {"state_type", Code::kCorrupt, "got one of kind state", model([](wire::Model& m) {
          auto* function = m.mutable_program()->mutable_functions(0)->mutable_value();
          *function->mutable_inputs(1)->mutable_type() = wire::ValueType(function->inputs(0).type());
        })},

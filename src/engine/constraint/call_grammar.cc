@@ -153,9 +153,9 @@ class CallGrammar {
     for (const char* keyword : {"$ref", "anyOf", "oneOf", "allOf"})
       if (schema.contains(keyword))
         return unsupported(
-            "[schema #/{}] expected named parameters, got another schema, which this model's calls "
-            "cannot be constrained to (function {})",
-            keyword, function.name);
+            "[schema #/{}] expected an object schema with properties and without {} at its top, to "
+            "which this model's calls can be constrained (function {})",
+            keyword, keyword, function.name);
     steps_left_ = text::SchemaTypes::kMaxSteps;
     std::vector<std::pair<NodeId, bool>> parameters;  // and whether it is required
     std::unordered_set<std::string> required;
@@ -221,8 +221,8 @@ class CallGrammar {
   }
   NodeId parameter_end() { return literal(fmt::format("\n{}\n", kParameterEnd)); }
 
-  // The parameters in this order, those that are not required or not there. In Python a comma
-  // stands between two.
+  // The parameters in this order; those that are not required may be left out. In the Python syntax
+  // a comma stands between two.
   NodeId in_order(const std::vector<std::pair<NodeId, bool>>& parameters) {
     if (syntax_ == CallSyntax::kQwenXml) {
       std::vector<NodeId> parts;

@@ -15,12 +15,15 @@ inline constexpr std::uint64_t kMaxConstrainedCalls = 16;
 // Whether calls of this syntax can be constrained.
 bool has_call_grammar(text::CallSyntax syntax);
 
-// Whether they can be where they are only allowed: a marker tells where they begin.
+// Whether calls can be constrained in an answer that need not have any
+// (AnswerForm::Calls::kStrict). The syntax then needs an opening marker that tells where calls
+// begin.
 bool can_be_strict(text::CallSyntax syntax);
 
 // One call, or several with `is_parallel` where the syntax has a form for that, from the opening
 // marker to the last byte: written as the chat template writes them, with arguments that are valid
-// against the schema of the function. All schemas together take less than a second.
+// against the schema of the function. A work budget (schema_budget()) keeps the time for all
+// schemas together below a second.
 Result<grammar::NodeId> calls_of(grammar::GrammarBuilder& builder, text::CallSyntax syntax,
                                  const text::ToolSet& tools, bool is_parallel);
 

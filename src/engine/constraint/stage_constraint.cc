@@ -31,7 +31,8 @@ Result<StageConstraint> StageConstraint::create(StageManifest manifest, std::int
     }
     if (content->is_empty())
       return unsupported(
-          "[stages] expected a vocabulary with tokens for the content of a field, got one without");
+          "[stages] expected a token that a field may contain, got none: every token of the "
+          "vocabulary contains the newline or ends the text");
     auto either = std::make_shared<TokenMask>(*content);
     either->allow(newline);
     auto only_newline = std::make_shared<TokenMask>(vocab_size);

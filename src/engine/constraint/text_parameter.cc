@@ -24,8 +24,8 @@ constexpr const char* kText = "string";
 
 Status refuse(const std::string& pointer, std::string_view keyword) {
   return unsupported(
-      "[{}] expected a text that is not limited by this keyword, to which this model's calls "
-      "cannot be constrained",
+      "[{}] expected a schema that allows strings to be without this keyword: this model's calls "
+      "cannot be constrained by it",
       schema_subject(child_pointer(pointer, keyword)));
 }
 
@@ -56,19 +56,25 @@ Status check_disjoint(const text::SchemaAlternatives& alternatives, const std::s
   return {};
 }
 
-// The bounds of the length, as the count of a regular expression; empty where there are none.
-Result<std::string> length_of(const Json& schema, const std::string& pointer) {
+// The bounds of the length.
+struct Length {
+  std::string count;              // of a regular expression; empty where there are none
+  const char* keyword = nullptr;  // of the schema, for errors; null where there are none
+};
+
+Result<Length> length_of(const Json& schema, const std::string& pointer) {
   const std::string subject = schema_subject(pointer);
   ANEMONE_ASSIGN_OR_RETURN(const auto least, json_int(schema, "minLength", subject));
   ANEMONE_ASSIGN_OR_RETURN(const auto most, json_int(schema, "maxLength", subject));
   for (const auto& count : {least, most})
     if (count && *count < 0)
       return parse_error("[{}] expected a length of at least 0, got {}", subject, *count);
-  if (!most) return least.value_or(0) == 0 ? std::string() : fmt::format("{{{},}}", *least);
+  if (!most && least.value_or(0) == 0) return Length();
+  if (!most) return Length{fmt::format("{{{},}}", *least), "minLength"};
   if (least.value_or(0) > *most)
     return invalid_argument("[{}] expected minLength to be at most maxLength, got {} and {}",
                             subject, *least, *most);
-  return fmt::format("{{{},{}}}", least.value_or(0), *most);
+  return Length{fmt::format("{{{},{}}}", least.value_or(0), *most), "maxLength"};
 }
 
 // The values that a schema lists; null where it lists none.
@@ -96,20 +102,22 @@ class TextValues {
     ANEMONE_RETURN_IF_ERROR(grammar::check_keywords(schema, pointer_));
     for (const char* keyword : {"anyOf", "oneOf", "allOf", "$ref", "pattern"})
       if (schema.contains(keyword)) return refuse(pointer_, keyword);
-    ANEMONE_ASSIGN_OR_RETURN(const std::string length, length_of(schema, pointer_));
+    ANEMONE_ASSIGN_OR_RETURN(const Length length, length_of(schema, pointer_));
+    const bool has_length = length.keyword != nullptr;
     const auto format = schema.find("format");
     const bool has_format = format != schema.end();
     Json one;
     if (const Json* values = listed(schema, one)) {
-      if (has_format || !length.empty()) return refuse(pointer_, has_format ? "format" : "length");
+      if (has_format || has_length) return refuse(pointer_, has_format ? "format" : length.keyword);
       return add_listed(*values, types);
     }
-    if (!has_format && length.empty()) {
+    if (!has_format && !has_length) {
       takes_any_ = true;
       return {};
     }
-    if (has_format && !length.empty()) return refuse(pointer_, "format");
-    ANEMONE_RETURN_IF_ERROR(has_format ? add_format(*format) : add_text("[^<]" + length, "length"));
+    if (has_format && has_length) return refuse(pointer_, "format");
+    ANEMONE_RETURN_IF_ERROR(has_format ? add_format(*format)
+                                       : add_text("[^<]" + length.count, length.keyword));
     std::erase(types, kText);
     if (types.empty()) return {};
     Json rest = schema;

@@ -150,7 +150,7 @@ class FunctionBuilder {
                      out_.function->name);
     const std::optional<ir::Type> tensor = output_type(**value);
     if (!tensor)
-      return unsupported("[{}] is {}: expected a tensor of numbers as output", feature.name,
+      return unsupported("[{}] expected a tensor of numbers as output, got {}", feature.name,
                          ir::to_string((*value)->type));
     const ir::Type& type = *tensor;
     const Shape described = type.shape.empty() ? Shape{1} : type.shape;

@@ -108,7 +108,7 @@ Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Regi
   }
   const StepFacts* facts = item.facts;
   if (facts != nullptr && (facts->count < 1 || facts->count > facts->tokens))
-    return invalid_argument("[facts] expected a step of 1 to {} tokens, got {}", facts->tokens,
+    return invalid_argument("[step] expected 1 to {} real tokens, got {}", facts->tokens,
                             facts->count);
   return {};
 }

@@ -28,13 +28,14 @@ namespace anemone::kernels::simd::int8_split {
   return _mm512_add_epi32(_mm512_shuffle_i64x2(ab, cd, 0x88), _mm512_shuffle_i64x2(ab, cd, 0xdd));
 }
 
-// Products of kRows rows with kPlaces columns, 4 or 8. A vector has a part of four columns.
+// Multiplies kRows rows by kPlaces columns (GemvColumns::places(): 4 or 8, zeros after the last
+// column). A vector holds the high or the low parts of four columns.
 template <typename Row, int kPlaces>
 class WideProducts {
   static constexpr int kHigh = kPlaces / 4;  // vectors of high parts, then as many of low ones
   static constexpr int kVectors = 2 * kHigh;
-  // The product of low parts of weights has sums of its own: an instruction waits for the last one
-  // of its sum.
+  // Products with the low parts of weights are added to accumulators of their own, because an
+  // instruction waits for the one before it that adds to the same accumulator.
   static constexpr int kSums = Row::kHasLow ? kVectors + kHigh : kVectors;
 
  public:
@@ -62,7 +63,7 @@ class WideProducts {
   template <typename Rows, std::size_t... kIndex>
   Sums sum(const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t depth,
            std::index_sequence<kIndex...> /*rows*/) const {
-    // Places after the last row repeat it.
+    // Rows after the last one repeat it.
     const Row group[kRows] = {rows.at(first + (int{kIndex} < count ? int{kIndex} : count - 1))...};
     Sums sums;
     unroll<kRows>(
@@ -115,7 +116,8 @@ class WideProducts {
       __m512i high[kRows];
       __m512i low[kRows];
       unroll<kRows>([&](auto r) {
-        // Again for every step: the bytes of all rows would have no registers.
+        // Each step reads the row again: there are not enough registers to keep the bytes of all
+        // rows.
         rows[r].template split<s>(rows[r].read(step, mask), high[r], low[r]);
       });
       unroll<4>([&](auto i) __attribute__((always_inline)) {

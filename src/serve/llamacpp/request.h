@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of llama.cpp's own API as values. The decoders are pure. As with OpenAI's, fields that
-// we do not know are ignored, and those that we know and cannot honour are refused.
+// Requests of llama.cpp's own API as values. The functions that parse them are pure. As with
+// OpenAI's, fields that we do not know are ignored, and those that we know and cannot honour are
+// refused.
 #pragma once
 
 #include <anemone/status.h>

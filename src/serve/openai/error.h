@@ -24,7 +24,8 @@ struct ApiError {
 Json to_json(const ApiError& error);
 
 // The one table from error codes to HTTP. The subject of a message, "[temperature] expected ...",
-// is the field that the decoders name, and becomes `param`. kNotFound means an unknown model.
+// is the field that a parsing function names, and becomes `param`. kNotFound means an unknown
+// model.
 ApiError api_error(const Status& status);
 
 // An error of HTTP itself: 400, 401, 403, 404, 405, 408, 413, 415, 417, 429, 431, 500 or 503.

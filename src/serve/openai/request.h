@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of the OpenAI API as values. The decoders are pure: they know no model and no socket.
+// Requests of the OpenAI API as values. The functions that parse them are pure: they know no model
+// and no socket.
 // Fields that we do not know are ignored, as clients expect; fields that we know and cannot honour
 // are refused when leaving them out would change the answer (kUnsupported).
 #pragma once

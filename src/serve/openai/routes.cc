@@ -17,7 +17,8 @@ const ModelChoice& model_of(const Request& request) {
     return request;
 }
 
-// The handler of a POST: a decoder, and the function of the backend that takes what it gives.
+// The handler of a POST: a function that parses the body, and the function of the backend that
+// takes the request.
 template <auto Parse, auto Function>
 std::optional<ApiError> post(Backend& backend, std::string_view body, Call& call) {
   auto request = Parse(body, &call.budget);

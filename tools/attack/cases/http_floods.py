@@ -66,6 +66,7 @@ for kept in (1, 256, 600):
 )
 def answers_share_a_bound(trial):
     server = trial.own_server(("--parallel", "4", "--queue", "8", "--cache-memory", "50"))
+    server.check_well()
     body = {
         "prompt": ["a b c d e f g h " * 25] * 64,
         "max_tokens": 60,

@@ -141,6 +141,7 @@ def interrupt(trial):
 @case("stop/broken-pipe-signal", "SIGPIPE from somewhere is nothing to end for.")
 def broken_pipe_signal(trial):
     server = trial.own_server(is_watched=False)
+    server.check_well()
     server.process.send_signal(signal.SIGPIPE)
     time.sleep(0.1)
     server.check_well()

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from .case import Failure, Slow
-from .process import business, shown
+from .process import load_factor, shown
 
 
 @dataclass
@@ -91,7 +91,7 @@ def talk(address, raw, seconds=5.0, count=1, end_writing=False, listen=0.0):
     what comes after them. Slow when there is none long after `seconds`; whether it was in time is for the caller."""
     begin = time.monotonic()
     data = b""
-    with connect(address, timeout=2 * seconds * business()) as connection:
+    with connect(address, timeout=2 * seconds * load_factor()) as connection:
         try:
             connection.sendall(raw)
             if end_writing:

@@ -66,8 +66,9 @@ def machine_wait(before, after):
     return max((seconds - before.get(task, 0.0) for task, seconds in after.items()), default=0.0)
 
 
-def business():
-    """How many want each processor; one at least. Only stretches how long a case waits before it gives up."""
+def load_factor():
+    """Runnable threads per processor (load average), at least 1. It only stretches how long a case waits before it
+    gives up."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
@@ -156,7 +157,7 @@ def settled(outcome):
 
 
 def start(words, folder, stdin=subprocess.DEVNULL, extra=None, stdout=None, limits=None, stderr=None):
-    """The process; its output goes to files, so that nobody has to read while it runs."""
+    """The process. The caller passes files for its output, so that nobody has to read while it runs."""
     os.makedirs(os.path.join(folder, "home"), exist_ok=True)
 
     def prepare():
@@ -177,9 +178,9 @@ def start(words, folder, stdin=subprocess.DEVNULL, extra=None, stdout=None, limi
     )
 
 
-def watch(process, patience, max_bytes):
-    """Waits for the end; kills what is far beyond its limits. (exit code, seconds, peak bytes), the seconds without
-    those in which the machine let others run."""
+def watch(process, limit_seconds, max_bytes):
+    """Waits for the end; kills what is beyond its limits. (exit code, seconds, peak bytes), the seconds not counting
+    the longest time that one of its threads waited for a processor."""
     begin = time.monotonic()
     peak = 0
     waits = {}
@@ -195,7 +196,7 @@ def watch(process, patience, max_bytes):
             return process.returncode, own, max(peak, usage.ru_maxrss * 1024)
         peak = max(peak, peak_bytes(process.pid))
         waits = machine_waits(process.pid) or waits
-        if seconds - machine_wait({}, waits) > patience or seconds > 10 * patience or peak > max_bytes:
+        if seconds - machine_wait({}, waits) > limit_seconds or seconds > 10 * limit_seconds or peak > max_bytes:
             process.kill()
             os.wait4(process.pid, 0)
             process.returncode = -signal.SIGKILL

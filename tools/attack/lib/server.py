@@ -19,7 +19,8 @@ ASKED = {"messages": [{"role": "user", "content": "What is 17 + 25?"}], "max_tok
 
 
 class Monitor:
-    """The polls of a server: (begin, seconds, what the machine alone costs, whether it was well)."""
+    """The polls of a server: (begin, seconds, the time of an echo between two idle processes, which the machine alone
+    causes, whether it was well)."""
 
     def __init__(self, address):
         self.polls = []
@@ -116,7 +117,8 @@ class Server:
         return [("Authorization", f"Bearer {self.key}")] if self.key else []
 
     def talk(self, raw, seconds=None, **more):
-        """http.talk() in time: Slow beyond `seconds`, without those in which the machine let others run."""
+        """http.talk() in time: Slow beyond `seconds`, not counting the longest time that a thread of the server waited for
+        a processor."""
         limit = seconds or self.settings.seconds
         before = process.machine_waits(self.pid)
         begin = time.monotonic()
@@ -139,7 +141,8 @@ class Server:
         return answers[0].json()
 
     def check_well(self):
-        """It runs, and answers as when it was quiet."""
+        """It runs, and gives the answer of the first check: a case with a server of its own calls this before its
+        attack, so that it is the answer of a quiet server."""
         self.check_alive()
         begin = time.monotonic()
         while True:

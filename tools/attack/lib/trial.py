@@ -174,6 +174,8 @@ class Trial:
         return server
 
     def own_server(self, flags=("--parallel", "2", "--queue", "8"), **more):
+        """A server that ends with the case. It has had no request but those of its monitor: some cases count requests,
+        or allow them only with a key or in TLS. A case that compares answers calls check_well() first."""
         server = Server(self.settings, flags, **more)
         self.own.append(server)
         return server

@@ -5,10 +5,11 @@
 
 namespace anemone::exec {
 
-// Replaces patterns of operations by fused ones, for what the program is: names do not matter. A
-// value that others read keeps the operation that makes it. Constants are not folded yet, so
-// that weights are found in the form that the package has; what only a fused operation needed is
-// taken away.
+// Replaces patterns of operations by fused ones. A pattern is recognized by what its operations
+// compute, not by the names of values. It is left as it is if something outside uses the value of
+// an operation that would go away (FusionGraph::is_closed()). This runs before constants are
+// folded, so that weights are found in the form of the package. Operations whose results nobody
+// uses any more are removed.
 void fuse(PreparedFunction& function);
 
 }  // namespace anemone::exec
