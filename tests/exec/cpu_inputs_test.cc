@@ -121,15 +121,5 @@ TEST_F(Optional, ADescriptionThatContradictsTheProgramIsRefusedAtLoad) {
             "[bias] is described as fp32 [3], the program has tensor<fp32, [2]>");
 }
 
-TEST_F(Optional, AnOutputThatIsNoTensorOfNumbersIsRefusedAtLoad) {
-  build(7);
-  program->functions()[0]->block->outputs[0]->type.dtype = DType::kString;
-  const Status refused = load_program(program, interface).status();
-  EXPECT_EQ(refused.code(), Code::kUnsupported) << refused.message();
-  EXPECT_TRUE(refused.message().starts_with(
-      "[y] expected a tensor of numbers as output, got tensor<string"))
-      << refused.message();
-}
-
 }  // namespace
 }  // namespace anemone::exec
