@@ -13,7 +13,7 @@ class Failure(Exception):
 
 
 class Slow(Failure):
-    """A failure of time alone, which a busy machine can cause: the case runs once more before it counts."""
+    """A failure of time alone, which a busy machine can cause: the case runs once more, with twice the time."""
 
 
 class Crash(Failure):

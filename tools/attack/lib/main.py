@@ -40,9 +40,10 @@ def parse(words):
     return parser.parse_args(words)
 
 
-def attempt(settings, case):
-    """(verdict, text, trial) of one run."""
+def attempt(settings, case, time_factor=1):
+    """(verdict, text, trial) of one run, whose processes have `time_factor` times the usual time."""
     trial = Trial(settings, case)
+    trial.seconds *= time_factor
     verdict, text = "passed", ""
     try:
         case.body(trial)
@@ -66,12 +67,12 @@ def judge(settings, case):
     begin = time.monotonic()
     verdict, text, trial = attempt(settings, case)
     tries, first = 1, ""
-    # A busy machine makes answers late and orders events as they rarely come. What was late gets one more run; any other
-    # failure short of a crash has to hold twice in a row, and the report names it.
+    # A slow or busy machine makes answers late and orders events as they rarely come. What was late gets one more run with
+    # twice the time; any other failure short of a crash has to hold twice in a row. The report names both.
     more = {"slow": 1, "failed": 2}.get(verdict, 0)
     while tries <= more:
         first = first or text
-        verdict, text, trial = attempt(settings, case)
+        verdict, text, trial = attempt(settings, case, 2 if more == 1 else 1)
         tries += 1
         if verdict not in ("passed", "skipped"):
             text = f"{first}; again: {text}"
