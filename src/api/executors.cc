@@ -58,19 +58,19 @@ Result<std::unique_ptr<exec::Executor>> make_coreml(const ExecutorOptions& optio
 }  // namespace
 
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options) {
+  const bool is_cpu = options.kind.empty() || options.kind == "cpu";
+  if (!is_cpu && options.kind != "coreml" && options.kind != kAneDirect)
+    return invalid_argument("[--executor] expected cpu or coreml, got \"{}\"", options.kind);
   if (!options.delta_net.empty() && options.delta_net != "exact" && options.delta_net != "chunked")
     return invalid_argument("[--delta-net] expected exact or chunked, got \"{}\"",
                             options.delta_net);
   const bool is_chunked = options.delta_net == "chunked";
-  if (is_chunked &&
-      ((!options.kind.empty() && options.kind != "cpu") || options.isa == "reference"))
+  if (is_chunked && (!is_cpu || options.isa == "reference"))
     return invalid_argument(
         "[--delta-net] expected exact with {}, got chunked, which only the fast kernels of the CPU "
         "have",
         options.isa == "reference" ? "--isa reference" : "--executor " + options.kind);
   if (options.kind == "coreml") return make_coreml(options);
-  if (!options.kind.empty() && options.kind != "cpu" && options.kind != kAneDirect)
-    return invalid_argument("[--executor] expected cpu or coreml, got \"{}\"", options.kind);
   namespace simd = kernels::simd;
   exec::CpuOptions cpu{.threads = options.threads,
                        .maps_weights = options.maps_weights,

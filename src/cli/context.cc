@@ -11,8 +11,8 @@
 namespace anemone::cli {
 
 api::ExecutorOptions Context::executor() const {
-  api::ExecutorOptions out{.threads = threads, .isa = isa, .maps_weights = maps_weights};
-  out.delta_net = delta_net;
+  api::ExecutorOptions out{
+      .threads = threads, .isa = isa, .maps_weights = maps_weights, .delta_net = delta_net};
   out.kind = executor_kind;
   out.coreml_cache = []() -> Result<std::string> {
     ANEMONE_RETURN_IF_ERROR(make_cache_folder().status());

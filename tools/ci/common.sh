@@ -44,10 +44,10 @@ debian_mirror() {
 # Prints the end of what each failed one said once more, where a reader of the last lines finds it, then the time of
 # each. Its status is the number of failures.
 run_checks() {
-  local check before log started=$SECONDS failed=()
+  local check before log started=$SECONDS failed=() logs=()
   for check in "$@"; do
     before=$SECONDS
-    log=build/check.${check%% *}.log
+    log=build/check.${#times[@]}.log
     # Words of their own: a script and its options.
     # shellcheck disable=SC2086
     if tools/ci/$check 2>&1 | tee "$log"; then
@@ -55,14 +55,14 @@ run_checks() {
     else
       times+=("$(printf '%6d s  FAILED  %s' $((SECONDS - before)) "$check")")
       failed+=("$check")
+      logs+=("$log")
     fi
   done
-  for check in "${failed[@]}"; do
-    headline "$check failed; its last lines"
-    tail -n 40 "build/check.${check%% *}.log"
+  local i
+  for i in "${!failed[@]}"; do
+    headline "${failed[i]} failed; its last lines"
+    tail -n 40 "${logs[i]}"
   done
-  # What passed at the second try: to be looked at, no reason to refuse a change.
-  for check in "$@"; do grep '^unsteady: ' "build/check.${check%% *}.log"; done
   headline "$# checks, $((SECONDS - started)) s"
   printf '%s\n' "${times[@]}"
   return ${#failed[@]}

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/simd/delta_net_kernels.h"
 #include "kernels/simd/kernels.h"
 #include "kernels/simd/shuffles.h"
 #include "kernels/simd/unroll.h"
@@ -87,6 +88,7 @@ struct ChunkFactors {
       multiply_chunk(queries, column, rows, tokens, products);
       for (std::int64_t t = 0; t < tokens; ++t) store(&of_queries[t][first], products[t]);
     }
+    float remains[kDeltaNetChunk];  // D(t, i)
     for (std::int64_t t = 0; t < tokens; ++t) {
       const float decay = to_float(head.decays[t]);
       strengths[t] = to_float(head.strengths[t]);
@@ -106,7 +108,6 @@ struct ChunkFactors {
   float of_queries[kDeltaNetChunk][kDeltaNetChunk];  // D(t, i) (q_t k_i)
   float decays[kDeltaNetChunk];                      // D(t, 0)
   float strengths[kDeltaNetChunk];
-  float remains[kDeltaNetChunk];  // D(n, i)
 };
 
 inline void run_delta_net_chunk(const DeltaNetHead& head, std::int64_t begin, std::int64_t end,
@@ -123,8 +124,7 @@ inline void run_delta_net_chunk(const DeltaNetHead& head, std::int64_t begin, st
   const ChunkFactors factors(head, queries, keys, keys_by_row, column);
   for (std::int64_t c = begin; c < end; c += kWidth) {
     const std::int64_t count = end - c;
-    for (std::int64_t r = 0; r < rows; ++r)
-      store(column + r * kWidth, load_some_halves(head.state + r * head.value_dim + c, count));
+    load_columns(head, c, count, column);
     Floats said[kDeltaNetChunk];
     Floats read[kDeltaNetChunk];
     Floats written[kDeltaNetChunk];
@@ -144,8 +144,7 @@ inline void run_delta_net_chunk(const DeltaNetHead& head, std::int64_t begin, st
       store_some_halves(head.out + at, sum, count);
     }
     write_chunk(keys_by_row, written, tokens, factors.decays[tokens - 1], rows, column);
-    for (std::int64_t r = 0; r < rows; ++r)
-      store_some_halves(head.state + r * head.value_dim + c, load(column + r * kWidth), count);
+    store_columns(head, c, count, column);
   }
 }
 

@@ -63,18 +63,26 @@ template <typename Update>
   return (total[0] + total[2]) + (total[1] + total[3]);
 }
 
+// Columns of a head's state from `first` on, at most kWidth, as [key_dim, kWidth].
+inline void load_columns(const DeltaNetHead& head, std::int64_t first, std::int64_t count,
+                         float* columns) {
+  for (std::int64_t r = 0; r < head.key_dim; ++r)
+    store(columns + r * kWidth, load_some_halves(head.state + r * head.value_dim + first, count));
+}
+inline void store_columns(const DeltaNetHead& head, std::int64_t first, std::int64_t count,
+                          const float* columns) {
+  for (std::int64_t r = 0; r < head.key_dim; ++r)
+    store_some_halves(head.state + r * head.value_dim + first, load(columns + r * kWidth), count);
+}
+
 inline void run_delta_net(const DeltaNetHead& head, std::int64_t begin, std::int64_t end,
                           float* scratch) {
   const std::int64_t rows = head.key_dim;
   const std::int64_t count = end - begin;
   float* query = scratch + rows * kDeltaNetColumns;
   float* key = query + rows;
-  Half* state = head.state + begin;
-  // The columns of a vector lie together, row after row.
   for (std::int64_t c = 0; c < count; c += kWidth)
-    for (std::int64_t r = 0; r < rows; ++r)
-      store(scratch + c * rows + r * kWidth,
-            load_some_halves(state + r * head.value_dim + c, count - c));
+    load_columns(head, begin + c, count - c, scratch + c * rows);
   for (std::int64_t t = 0; t < head.tokens; ++t) {
     to_floats(head.queries + t * rows, query, rows);
     to_floats(head.keys + t * rows, key, rows);
@@ -105,9 +113,7 @@ inline void run_delta_net(const DeltaNetHead& head, std::int64_t begin, std::int
     }
   }
   for (std::int64_t c = 0; c < count; c += kWidth)
-    for (std::int64_t r = 0; r < rows; ++r)
-      store_some_halves(state + r * head.value_dim + c, load(scratch + c * rows + r * kWidth),
-                        count - c);
+    store_columns(head, begin + c, count - c, scratch + c * rows);
 }
 
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -13,11 +13,7 @@ class Failure(Exception):
 
 
 class Slow(Failure):
-    """A failure of time alone, which a busy machine can cause: the case runs once more, with twice the time."""
-
-
-class Crash(Failure):
-    """The program broke: it counts, however the next run ends."""
+    """A failure of time alone, which a busy machine can cause: the case runs once more, alone, before it counts."""
 
 
 class Skip(Exception):

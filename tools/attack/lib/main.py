@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cases as case_modules
 
-from .case import CASES, Crash, Failure, Skip, Slow
+from .case import CASES, Failure, Skip, Slow
 from .trial import ROOT, Settings, Trial, matches
 
 
@@ -40,10 +40,9 @@ def parse(words):
     return parser.parse_args(words)
 
 
-def attempt(settings, case, time_factor=1):
-    """(verdict, text, trial) of one run, whose processes have `time_factor` times the usual time."""
+def attempt(settings, case):
+    """(verdict, text, trial) of one run."""
     trial = Trial(settings, case)
-    trial.seconds *= time_factor
     verdict, text = "passed", ""
     try:
         case.body(trial)
@@ -52,8 +51,6 @@ def attempt(settings, case, time_factor=1):
         verdict, text = "skipped", str(skip)
     except Slow as slow:
         verdict, text = "slow", str(slow)
-    except Crash as crash:
-        verdict, text = "crashed", str(crash)
     except Failure as failure:
         verdict, text = "failed", str(failure)
     except Exception:  # a fault of the case itself is one of its failures, and the others go on
@@ -63,29 +60,18 @@ def attempt(settings, case, time_factor=1):
     return verdict, text, trial
 
 
-def judge(settings, case):
+def judge(settings, case, before=None):
+    """The result of one run; `before` is that of a run that was too slow, and both times are shown."""
     begin = time.monotonic()
     verdict, text, trial = attempt(settings, case)
-    tries, first = 1, ""
-    # A slow or busy machine makes answers late and orders events as they rarely come. What was late gets one more run with
-    # twice the time; any other failure short of a crash has to hold twice in a row. The report names both.
-    more = {"slow": 1, "failed": 2}.get(verdict, 0)
-    while tries <= more:
-        first = first or text
-        verdict, text, trial = attempt(settings, case, 2 if more == 1 else 1)
-        tries += 1
-        if verdict not in ("passed", "skipped"):
-            text = f"{first}; again: {text}"
-            break
-    if verdict in ("slow", "crashed"):
-        verdict = "failed"
+    if before is not None and verdict in ("slow", "failed"):
+        verdict, text = "failed", f"{before['text']}; again: {text}"
     return {
         "name": case.name,
         "reason": case.reason,
         "verdict": verdict,
         "text": text,
-        "first": first,
-        "tries": tries,
+        "tries": 1 if before is None else 2,
         "seconds": round(time.monotonic() - begin, 3),
         "slowest_process_seconds": round(trial.slowest, 3),
         "peak_bytes": trial.peak,
@@ -114,9 +100,14 @@ def run_cases(settings, chosen, options):
     progress = Progress(len(chosen), options.verbose)
     results = []
 
+    slow = []
+
     def work(some):
         for case in some:
             result = judge(settings, case)
+            if result["verdict"] == "slow":
+                slow.append((case, result))
+                continue
             progress.show(result)
             results.append(result)
 
@@ -126,6 +117,11 @@ def run_cases(settings, chosen, options):
         futures = [pool.submit(work, in_turns)] + [pool.submit(work, [case]) for case in free]
         for future in futures:
             future.result()
+    # Time alone: another case may have been the reason, so these run again when no other does.
+    for case, before in slow:
+        result = judge(settings, case, before)
+        progress.show(result)
+        results.append(result)
     return sorted(results, key=lambda result: result["name"])
 
 
@@ -139,9 +135,9 @@ def report(settings, results, seconds):
             print(f"  {result['name']:<{width}}  {result['text'][:400]}\n  {'':<{width}}  ({result['reason']})")
     for result in skipped:
         print(f"skipped {result['name']}: {result['text']}")
-    for result in results:
-        if result["tries"] > 1 and result["verdict"] == "passed":
-            print(f"unsteady: {result['name']} held when run again, before: {result['first'][:400]}")
+    again = [result["name"] for result in results if result["tries"] > 1 and result["verdict"] == "passed"]
+    if again:
+        print(f"too slow at first, in time when run again: {', '.join(again)}")
     slowest = max(results, key=lambda result: result["slowest_process_seconds"], default=None)
     largest = max(results, key=lambda result: result["peak_bytes"], default=None)
     if slowest:

@@ -12,7 +12,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from .case import Crash, Failure, Slow
+from .case import Failure, Slow
 
 SANITIZER = re.compile(rb"Sanitizer|runtime error: ")
 
@@ -102,11 +102,11 @@ class Outcome:
     def check_alive(self):
         """No signal, no internal error, no report of a sanitizer."""
         if SANITIZER.search(self.err):
-            raise Crash(f"a sanitizer reports: {shown(self.err, 600)}")
+            raise Failure(f"a sanitizer reports: {shown(self.err, 600)}")
         if self.code < 0:
-            raise Crash(f"crash: {signal.Signals(-self.code).name} {shown(self.err)}")
+            raise Failure(f"crash: {signal.Signals(-self.code).name} {shown(self.err)}")
         if self.code == 70:
-            raise Crash(f"internal error: {shown(self.err)}")
+            raise Failure(f"internal error: {shown(self.err)}")
         return self
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 
 from . import http, process
-from .case import Crash, Failure, Slow, expect
+from .case import Failure, Slow, expect
 
 HEALTH_SECONDS = 0.1
 STOP_SECONDS = 10.0
@@ -159,7 +159,7 @@ class Server:
         if self.process.poll() is None:
             return
         process.Outcome([], self.process.returncode, b"", self.err(), 0, 0).check_alive()
-        raise Crash(f"the server ended with {self.process.returncode}: {process.shown(self.err())}")
+        raise Failure(f"the server ended with {self.process.returncode}: {process.shown(self.err())}")
 
     def wait_until_idle(self, seconds=5.0):
         end = time.monotonic() + seconds * self.settings.patience
