@@ -347,6 +347,23 @@ TEST_F(Fusion, ActivationsSumsAndTransposes) {
   EXPECT_EQ(std::ranges::count_if(*steps, [](const PlanStep& s) { return s.is_view; }), 2);
 }
 
+// As those of heads are in a step of one token.
+TEST_F(Fusion, TransposesOfAxesOfOneAreViews) {
+  Builder b = function();
+  Value* x = b.input("x", half({1, 2, 8, 1}));
+  Value* turned =
+      b.op("transpose", {{"x", b.op("exp", {{"x", x}})}, {"perm", Literal::int32s({0, 1, 3, 2})}});
+  Value* y = b.op("transpose", {{"x", turned}, {"perm", Literal::int32s({0, 2, 3, 1})}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  // The second one exchanges the heads and their elements.
+  expect_like_reference({"chain"}, {{{"x", random({1, 2, 8, 1}, 4)}}}, 0x1p-9);
+  const auto steps = explain(*load());
+  ASSERT_TRUE(steps.ok());
+  ASSERT_EQ(steps->size(), 3U);
+  EXPECT_TRUE((*steps)[1].is_view);
+  EXPECT_FALSE((*steps)[2].is_view);
+}
+
 // A value that another operation reads stays.
 TEST_F(Fusion, AnInnerValueThatIsAnOutputIsComputed) {
   Builder b = function();

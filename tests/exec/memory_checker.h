@@ -64,6 +64,7 @@ class MemoryChecker {
     const Value whole = *found;
     std::int64_t at = whole.begin;
     for (const int reg : op.outputs) {
+      EXPECT_EQ(offset(reg), at);
       add(op, {reg, whole.root, at, at + size(reg)});
       at += size(reg);
     }

@@ -152,6 +152,7 @@ TEST_F(MemoryOfPlans, RandomGraphsKeepTheirBitsInAnArena) {
     inputs.push_back(random({2, 6, 8}));
     const auto got = outputs_of(*planned, inputs, 3);
     std::ranges::fill(planned->memory.offsets, MemoryPlan::kNone);
+    for (PreparedOp& op : planned->block.ops) op.is_placed_view = false;
     const auto expected = outputs_of(*planned, inputs, 1);
     // NaN equals no NaN, so the bytes are compared.
     ASSERT_EQ(got.size(), expected.size());
@@ -196,6 +197,53 @@ TEST_F(MemoryOfPlans, StatesKeepWhatIsWrittenToThem) {
   expect_like_reference({"add", "chain"},
                         {{{"x", random({8})}}, {{"x", random({8})}}, {{"x", random({8})}}},
                         kManyRoundings);
+}
+
+// The second run finds the tensors of the first one, and writes its outputs there: those that
+// operations give, over the memory of values before them, too, and views of all of such a value.
+TEST_F(MemoryOfPlans, OutputsAreWrittenToTheTensorsOfTheCaller) {
+  Builder b = function();
+  Value* x = b.input("x", half({4, 24}));
+  Value* whole = b.op("reverse", {{"x", b.op("tanh", {{"x", x}})}}, "whole");
+  Value* view = reshaped(b, b.op("exp", {{"x", b.op("sin", {{"x", x}})}}), {2, 6, 8});
+  b.rename(view, "view");
+  const auto parts = b.ops("split",
+                           {{"x", b.op("cos", {{"x", x}})},
+                            {"num_splits", Literal::int32(2)},
+                            {"axis", Literal::int32(0)}},
+                           2);
+  b.rename(parts[1], "part");
+  ASSERT_TRUE(b.finish({whole, view, parts[1]}).ok()) << b.status().message();
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  const auto* cpu = dynamic_cast<const CpuProgram*>(loaded.get());
+  ASSERT_NE(cpu, nullptr);
+  const MemoryPlan& memory = (*cpu->plan(""))->function().memory;
+  ASSERT_EQ(memory.movable_outputs.size(), 2U);  // not the part of another value
+  EXPECT_EQ(memory.movable_outputs[0].output, 0U);
+  EXPECT_EQ(memory.movable_outputs[1].output, 1U);
+
+  Outputs outputs;
+  std::vector<const std::byte*> places;
+  for (int i = 0; i < 4; ++i) {
+    SCOPED_TRACE(i);
+    const Tensor input = random({4, 24});
+    // A tensor that does not fit, and none at all: these outputs are copied.
+    if (i == 2) outputs[0].tensor = Tensor(DType::kFp16, {3});
+    if (i == 3) outputs.erase(outputs.begin());
+    ASSERT_TRUE(loaded->run("", {{"x", input.view()}}, outputs, nullptr).ok());
+    Outputs fresh;
+    ASSERT_TRUE(loaded->run("", {{"x", input.view()}}, fresh, nullptr).ok());
+    ASSERT_EQ(outputs.size(), fresh.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      EXPECT_EQ(outputs[k].name, fresh[k].name);
+      EXPECT_EQ(to_floats(outputs[k].tensor.view()), to_floats(fresh[k].tensor.view()));
+      if (i == 0) places.push_back(outputs[k].tensor.view().data);
+      if (k > 0 || i == 1) {
+        EXPECT_EQ(outputs[k].tensor.view().data, places[k]);
+      }
+    }
+  }
 }
 
 // Neither the search for patterns nor the plan of memory compares each operation with all others:

@@ -270,6 +270,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
       for (const std::size_t place : run.places) states.push_back(run.store->buffers()[place]);
     ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
     ANEMONE_RETURN_IF_ERROR(bind_inputs(function, items[i], run.frame->registers, masks));
+    place_outputs(function, *items[i].outputs, *run.frame);
     ANEMONE_ASSIGN_OR_RETURN(run.caches, bind_caches(function, items[i], *run.frame, run.copies));
     interpreters.emplace_back(function, *run.frame, states, run.caches, context.threads,
                               shared_->max_rounds, real_tokens(items[i]));

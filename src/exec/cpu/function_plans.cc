@@ -81,6 +81,14 @@ Result<std::unique_ptr<Frame>> ExecutionPlan::take_frame() const {
   if (frame->arena == nullptr)
     return out_of_memory("not enough memory: the values of function {1} need {0} bytes", bytes,
                          function_.function->name);
+  frame->places.resize(frame->registers.size());
+  for (std::size_t i = 0; i < frame->registers.size(); ++i) {
+    const auto reg = static_cast<int>(i);
+    if (!function_.memory.has_place(reg)) continue;
+    const ir::Type& type = function_.type(reg);
+    frame->places[i] = frame->arena->data() + function_.memory.offsets[i];
+    frame->registers[i].view = {type.dtype, type.shape, frame->places[i]};
+  }
   return frame;
 }
 

@@ -39,22 +39,26 @@ void Interpreter::release(Register& reg) {
 }
 
 void Interpreter::clear() {
-  for (std::size_t i = 0; i < frame_.registers.size(); ++i) {
-    const Register& initial = function_.initial[i];
-    if (initial.view.data == nullptr && !initial.text.has_value()) release(frame_.registers[i]);
-  }
+  for (const int unplaced : function_.unplaced) release(reg(unplaced));
   frame_.pool.end_run();
 }
 
-Memory Interpreter::memory(int reg, std::uint64_t bytes) {
-  const std::int64_t offset = function_.memory.offsets[static_cast<std::size_t>(reg)];
-  if (offset != MemoryPlan::kNone) {
-    std::byte* place = frame_.arena->data() + offset;
-    const auto size = static_cast<std::int64_t>(bytes);
+std::byte* Interpreter::place_of(int reg) {
+  const auto index = static_cast<std::size_t>(reg);
+  std::byte* const place = frame_.places[index];
+  // The caller's memory has no red zones.
+  if (kRedZone > 0 && place == frame_.arena->data() + function_.memory.offsets[index]) {
+    const ir::Type& type = function_.type(reg);
+    const auto size =
+        static_cast<std::int64_t>(TensorView{type.dtype, type.shape, place}.size_bytes());
     allow(place, static_cast<std::size_t>(size));
     forbid(place + size, static_cast<std::size_t>(MemoryPlan::place_bytes(size) - size));
-    return {place};
   }
+  return place;
+}
+
+Memory Interpreter::memory(int reg, std::uint64_t bytes) {
+  if (function_.memory.has_place(reg)) return {place_of(reg)};
   BufferRef buffer = frame_.pool.take(bytes);
   std::byte* data = buffer == nullptr ? nullptr : buffer->data();
   return {data, std::move(buffer)};
@@ -105,6 +109,7 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
                            const std::vector<Interpreter*>& these) -> Status {
     for (std::size_t k = begin; k < end; ++k) {
       const PreparedOp& op = function.block.ops[k];
+      if (op.is_placed_view) continue;
       if (op.kind == PreparedOp::Kind::kFused) {
         for (std::size_t i = 0; i < these.size(); ++i)
           ANEMONE_RETURN_IF_ERROR(these[i]->bind(op, calls[i]));
@@ -131,7 +136,8 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
 }
 
 void Interpreter::release_dead(const PreparedOp& op) {
-  for (const int dead : op.dead_after) release(reg(dead));
+  for (const int dead : op.dead_after)
+    if (!function_.memory.has_place(dead)) release(reg(dead));
 }
 
 Status Interpreter::run_block(const PreparedBlock& block) {
@@ -224,25 +230,29 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   for (const int cache : op.fused_caches)
     call.states.push_back(caches_[static_cast<std::size_t>(cache)]);
   call.real = real_;
+  call.outputs.resize(1);
+  MutableTensorView& view = call.outputs[0];
   const ir::Type& declared = function_.type(op.outputs[0]);
+  view.dtype = declared.dtype;
+  view.shape = op.is_statically_checked ? declared.shape : op.fused->output_shape(call.inputs);
+  if (op.is_statically_checked && function_.memory.has_place(op.outputs[0])) {
+    // The register views its place already.
+    view.data = place_of(op.outputs[0]);
+    return {};
+  }
+  if (!op.is_statically_checked &&
+      !ir::is_compatible(declared, ir::Type::tensor(view.dtype, view.shape)))
+    return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
+                   to_string(view.shape));
   Register& out = reg(op.outputs[0]);
   release(out);
-  out.view.dtype = declared.dtype;
-  out.view.shape = op.is_statically_checked ? declared.shape : op.fused->output_shape(call.inputs);
-  if (!op.is_statically_checked &&
-      !ir::is_compatible(declared, ir::Type::tensor(declared.dtype, out.view.shape)))
-    return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
-                   to_string(out.view.shape));
-  const std::uint64_t bytes = out.view.size_bytes();
+  const std::uint64_t bytes = TensorView{view.dtype, view.shape, nullptr}.size_bytes();
   Memory place = memory(op.outputs[0], bytes);
   if (place.data == nullptr)
     return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
+  view.data = place.data;
+  out.view = {view.dtype, view.shape, view.data};
   out.buffer = std::move(place.buffer);
-  out.view.data = place.data;
-  call.outputs.resize(1);
-  call.outputs[0].dtype = out.view.dtype;
-  call.outputs[0].shape = out.view.shape;
-  call.outputs[0].data = place.data;
   return {};
 }
 

@@ -24,9 +24,11 @@ namespace anemone::exec {
 // buffers. Single-thread.
 struct Frame {
   explicit Frame(std::shared_ptr<MemoryLimit> limit) : pool(std::move(limit)) {}
-  Registers registers;        // starts as a copy of PreparedFunction::initial
-  BufferRef arena = nullptr;  // MemoryPlan::arena_bytes
-  BufferPool pool;            // of values that MemoryPlan gives no place
+  // Starts as a copy of PreparedFunction::initial. Registers that have a place keep their view.
+  Registers registers;
+  BufferRef arena = nullptr;       // MemoryPlan::arena_bytes
+  std::vector<std::byte*> places;  // of the registers; null where MemoryPlan gives none
+  BufferPool pool;                 // of values that MemoryPlan gives no place
 };
 
 // Walks the operations of one function in order, for one set of inputs. Lives for one run.
@@ -53,7 +55,8 @@ class Interpreter {
   static Status run(const PreparedFunction& function, std::span<Interpreter> runs,
                     const FusedContext& context, OpTimes* times,
                     const std::function<void()>* meanwhile);
-  // Drops all values, so that the frame holds no view of the caller's memory; constants stay.
+  // Drops all values without a place, so that the frame holds no input of the caller's; constants
+  // stay.
   void clear();
 
  private:
@@ -93,7 +96,9 @@ class Interpreter {
 
   Register& reg(int index) { return frame_.registers[static_cast<std::size_t>(index)]; }
   const Register& reg(int index) const { return frame_.registers[static_cast<std::size_t>(index)]; }
-  // Memory for an output: its place in the arena, or memory of its own.
+  // The place of a register that has one, made ready to be written.
+  std::byte* place_of(int reg);
+  // Memory for an output: its place, or memory of its own.
   Memory memory(int reg, std::uint64_t bytes);
   // New memory for a value of the interpreter's own making.
   Result<Register> allocate(const PreparedOp& op, DType dtype, Shape shape);

@@ -99,7 +99,8 @@ class MemoryPlanner {
         registers_(function.initial.size()),
         end_(registers_, static_cast<int>(function.block.ops.size())),
         is_kept_(registers_, false),
-        place_of_(registers_, kNoPlace) {}
+        place_of_(registers_, kNoPlace),
+        begin_(registers_, 0) {}
 
   MemoryPlan run() {
     const std::vector<PreparedOp>& ops = function_.block.ops;
@@ -126,6 +127,7 @@ class MemoryPlanner {
     int end = 0;
     bool is_kept = false;
     std::vector<int> values = {};  // that are no views, the first of them first
+    std::vector<int> views = {};
     std::int64_t offset = 0;
   };
 
@@ -153,7 +155,13 @@ class MemoryPlanner {
   void add_view(const PreparedOp& op) {
     const int place = place_of_[index(op.reg("x"))];
     if (place == kNoPlace) return;
-    for (const int reg : op.outputs) put(reg, place);
+    std::int64_t begin = begin_[index(op.reg("x"))];
+    for (const int reg : op.outputs) {
+      put(reg, place);
+      places_[index(place)].views.push_back(reg);
+      begin_[index(reg)] = begin;
+      begin += size_of(function_.type(reg));
+    }
   }
 
   void add_values(const PreparedOp& op, int k) {
@@ -224,7 +232,28 @@ class MemoryPlanner {
         out.offsets[index(reg)] = place->offset;
         out.value_bytes += place->size;
       }
+    for (const Place* place : waiting)
+      for (const int reg : place->views)
+        out.offsets[index(reg)] = place->offset + begin_[index(reg)];
+    find_movable_outputs(out);
     return out;
+  }
+
+  void find_movable_outputs(MemoryPlan& plan) const {
+    std::vector<int> outputs_in(places_.size(), 0);
+    for (const PreparedOutput& output : function_.outputs)
+      if (const int place = place_of_[index(output.reg)]; place != kNoPlace)
+        ++outputs_in[index(place)];
+    for (std::size_t i = 0; i < function_.outputs.size(); ++i) {
+      const int reg = function_.outputs[i].reg;
+      if (!plan.has_place(reg)) continue;
+      const int at = place_of_[index(reg)];
+      const Place& place = places_[index(at)];
+      if (outputs_in[index(at)] != 1 || size_of(function_.type(reg)) != place.size) continue;
+      plan.movable_outputs.push_back({i, place.values});
+      std::vector<int>& all = plan.movable_outputs.back().registers;
+      all.insert(all.end(), place.views.begin(), place.views.end());
+    }
   }
 
   static std::int64_t lines(std::int64_t bytes) { return MemoryPlan::place_bytes(bytes); }
@@ -246,8 +275,21 @@ class MemoryPlanner {
   std::vector<int> end_;  // of each register: the operation after which it is dead
   std::vector<bool> is_kept_;
   std::vector<int> place_of_;
+  std::vector<std::int64_t> begin_;  // of each view: its first byte in the place
   std::vector<Place> places_;
 };
+
+void add_unplaced(const PreparedBlock& block, PreparedFunction& function) {
+  const auto add = [&](const std::vector<int>& registers) {
+    for (const int reg : registers)
+      if (!function.memory.has_place(reg)) function.unplaced.push_back(reg);
+  };
+  add(block.inputs);
+  for (const PreparedOp& op : block.ops) {
+    add(op.outputs);
+    for (const PreparedBlock& inner : op.blocks) add_unplaced(inner, function);
+  }
+}
 
 }  // namespace
 
@@ -269,6 +311,11 @@ bool can_overwrite(const PreparedOp& op, int reg) {
 void plan_memory(PreparedFunction& function) {
   Lifetimes(function).run();
   function.memory = MemoryPlanner(function).run();
+  for (PreparedOp& op : function.block.ops)
+    op.is_placed_view = op.kind == Kind::kView && function.memory.has_place(op.outputs.front());
+  function.unplaced.clear();
+  for (const PreparedInput& input : function.inputs) function.unplaced.push_back(input.reg);
+  add_unplaced(function.block, function);
 }
 
 }  // namespace anemone::exec

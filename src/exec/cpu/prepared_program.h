@@ -79,6 +79,8 @@ struct PreparedOp {
   // The plan knows all that the type rule reads, so that its answer holds in every run. Else a
   // run asks it again, and it refuses values of the run that the kernel could not execute.
   bool is_statically_checked = false;
+  // Of a kView: its outputs lie in the arena, so that a run has nothing to do for it.
+  bool is_placed_view = false;
   std::vector<int> dead_after;  // registers that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
   int state = -1;  // index into PreparedFunction::states
@@ -146,6 +148,7 @@ struct PreparedFunction {
   // Whether the register's value in `initial` follows from the shapes of the inputs.
   std::vector<bool> is_shape_dependent;
   MemoryPlan memory;
+  std::vector<int> unplaced;  // registers that a run sets, and that `memory` gives no place
 
   const ir::Type& type(int reg) const { return types[static_cast<std::size_t>(reg)]; }
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -35,6 +36,17 @@ Status bind_mask(const PreparedInput& input, const MaskFact& fact, const StepFac
         fact.input, tokens, positions, facts.count, facts.position, facts.tokens);
   masks.set(view, fact, facts);
   return {};
+}
+
+// The description says [1] for what is a scalar in the program.
+Shape shape_of_output(const TensorView& value) {
+  return value.shape.empty() ? Shape{1} : value.shape;
+}
+
+// Whether the caller's tensor has the type of an output.
+bool is_output_of(const TensorView& value, const Tensor& tensor) {
+  return !tensor.empty() && tensor.dtype() == value.dtype &&
+         tensor.shape() == shape_of_output(value);
 }
 
 bool is_cache(const PreparedFunction& function, std::size_t output) {
@@ -113,27 +125,56 @@ Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Regi
   return {};
 }
 
+void place_outputs(const PreparedFunction& function, Outputs& outputs, Frame& frame) {
+  const std::vector<std::int64_t>& offsets = function.memory.offsets;
+  auto next = outputs.begin();  // both are in the order of the signature
+  for (const MemoryPlan::MovableOutput& movable : function.memory.movable_outputs) {
+    const PreparedOutput& output = function.outputs[movable.output];
+    const auto first = static_cast<std::size_t>(output.reg);
+    std::byte* to = frame.arena->data() + offsets[first];
+    const auto old = std::find_if(next, outputs.end(), [&](const NamedTensor& one) {
+      return one.name == output.feature->name;
+    });
+    if (old != outputs.end()) {
+      next = old + 1;
+      if (is_output_of(frame.registers[first].view, old->tensor))
+        to = old->tensor.mutable_view().data;
+    }
+    for (const int reg : movable.registers) {
+      const auto index = static_cast<std::size_t>(reg);
+      frame.places[index] = to + (offsets[index] - offsets[first]);
+      frame.registers[index].view.data = frame.places[index];
+    }
+  }
+}
+
 Status copy_outputs(const PreparedFunction& function, const Registers& registers,
                     MemoryLimit& limit, Outputs& outputs) {
   Outputs old = std::exchange(outputs, {});
-  const NameIndex old_by_name(old);
+  outputs.reserve(function.outputs.size());
+  std::size_t next = 0;  // of `old`, if it is in the order of the signature
+  std::optional<NameIndex<NamedTensor>> old_by_name;
+  const auto find_old = [&](const std::string& name) -> Tensor* {
+    if (next < old.size() && old[next].name == name) return &old[next++].tensor;
+    if (!old_by_name) old_by_name.emplace(old);
+    const auto place = old_by_name->place(name);
+    return place ? &old[*place].tensor : nullptr;
+  };
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
     const Feature& feature = *function.outputs[i].feature;
-    TensorView value = registers[static_cast<std::size_t>(function.outputs[i].reg)].view;
+    const TensorView& value = registers[static_cast<std::size_t>(function.outputs[i].reg)].view;
     // A cache of the caller's.
     if (value.data == nullptr && is_cache(function, i)) continue;
-    if (value.shape.empty()) value.shape = {1};
     const auto size = static_cast<std::size_t>(value.size_bytes());
     NamedTensor& out = outputs.emplace_back();
     out.name = feature.name;
-    const auto place = old_by_name.place(feature.name);
-    Tensor* reused = place ? &old[*place].tensor : nullptr;
-    if (reused != nullptr && !reused->empty() && reused->dtype() == value.dtype &&
-        reused->shape() == value.shape) {
+    Tensor* const reused = find_old(feature.name);
+    if (reused != nullptr && is_output_of(value, *reused)) {
       out.tensor = std::move(*reused);
+      if (out.tensor.view().data == value.data) continue;
     } else if (limit.take(size)) {
       limit.give_back(size);  // it is the caller's from now on
-      out.tensor = Tensor(value.dtype, value.shape);
+      out.tensor = Tensor(value.dtype, shape_of_output(value));
     } else {
       return out_of_memory("[{}] not enough memory: the output needs {} bytes", feature.name, size);
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "exec/cpu/fusion/mask_cache.h"
+#include "exec/cpu/interpreter.h"
 #include "exec/cpu/memory_limit.h"
 #include "exec/cpu/prepared_program.h"
 #include "exec/cpu/register.h"
@@ -35,7 +36,12 @@ Status unshare_states(const PreparedFunction& function, const std::vector<std::s
 Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Registers& registers,
                    MaskCache& masks);
 
-// kOutOfMemory where there is no room for another copy of an output beside the values of the run.
+// Lets the run write outputs to the tensors that they have from an earlier one, where they can be
+// (MemoryPlan::movable_outputs).
+void place_outputs(const PreparedFunction& function, Outputs& outputs, Frame& frame);
+
+// Copies outputs that are not where they belong yet. kOutOfMemory where there is no room for
+// another copy of an output beside the values of the run.
 Status copy_outputs(const PreparedFunction& function, const Registers& registers,
                     MemoryLimit& limit, Outputs& outputs);
 

@@ -16,40 +16,6 @@ constexpr Matcher kMatchers[] = {
     match_projection,       match_silu_multiply, match_transpose, match_layer_norm,
     match_softmax,          match_depthwise_conv};
 
-// Operations that give the elements of their input in the same order: with a result of fixed shape
-// it is another view of the same memory.
-bool is_view(const FusionGraph& graph, const PreparedOp& op) {
-  if (!FusionGraph::is_statically_checked(op)) return false;
-  const std::string& type = op.op->type;
-  if (type == "reshape" || type == "expand_dims" || type == "squeeze") return true;
-  const int x = FusionGraph::argument(op, "x");
-  if (x < 0 || !graph.type(x).is_tensor() || !is_static(graph.type(x).shape)) return false;
-  const Shape& shape = graph.type(x).shape;
-  const auto rank = static_cast<std::int64_t>(shape.size());
-  if (type == "transpose") {
-    // Axes of one may go anywhere, the others keep their order.
-    std::int64_t last = -1;
-    const auto permutation = graph.ints(op, "perm");
-    if (static_cast<std::int64_t>(permutation.size()) != rank) return false;
-    for (std::int64_t axis : permutation) {
-      if (axis < 0) axis += rank;
-      if (shape[static_cast<std::size_t>(axis)] == 1) continue;
-      if (axis < last) return false;
-      last = axis;
-    }
-    return true;
-  }
-  if (type == "split") {
-    auto axis = static_cast<std::int64_t>(graph.number(op, "axis").value_or(-99));
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) return false;
-    for (std::int64_t i = 0; i < axis; ++i)
-      if (shape[static_cast<std::size_t>(i)] != 1) return false;
-    return !is_sub_byte(graph.type(x).dtype);
-  }
-  return false;
-}
-
 // Whether the operation has an empty output. The kernels run it then: fused operations divide by
 // numbers of rows and channels.
 bool gives_nothing(const FusionGraph& graph, const PreparedOp& op) {
@@ -84,7 +50,7 @@ void fuse(PreparedFunction& function) {
   for (const PreparedOp& op : graph.ops())
     for (const StateRow& row : op.fused_states) function.states_in_place.push_back(row.state);
   for (PreparedOp& op : graph.ops())
-    if (is_view(graph, op)) op.kind = PreparedOp::Kind::kView;
+    if (graph.is_view(op)) op.kind = PreparedOp::Kind::kView;
 }
 
 }  // namespace anemone::exec

@@ -217,6 +217,38 @@ void FusionGraph::replace_uses(int from, int to) {
   }
 }
 
+bool FusionGraph::is_view(const PreparedOp& op) const {
+  if (!is_statically_checked(op)) return false;
+  const std::string& name = op.op->type;
+  if (name == "reshape" || name == "expand_dims" || name == "squeeze") return true;
+  const int x = argument(op, "x");
+  if (x < 0 || !type(x).is_tensor() || !is_static(type(x).shape)) return false;
+  const Shape& shape = type(x).shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (name == "transpose") {
+    // Axes of one may go anywhere, the others keep their order.
+    std::int64_t last = -1;
+    const auto permutation = ints(op, "perm");
+    if (static_cast<std::int64_t>(permutation.size()) != rank) return false;
+    for (std::int64_t axis : permutation) {
+      if (axis < 0) axis += rank;
+      if (shape[static_cast<std::size_t>(axis)] == 1) continue;
+      if (axis < last) return false;
+      last = axis;
+    }
+    return true;
+  }
+  if (name == "split") {
+    auto axis = static_cast<std::int64_t>(number(op, "axis").value_or(-99));
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return false;
+    for (std::int64_t i = 0; i < axis; ++i)
+      if (shape[static_cast<std::size_t>(i)] != 1) return false;
+    return !is_sub_byte(type(x).dtype);
+  }
+  return false;
+}
+
 void FusionGraph::remove_unread_updates() {
   sliced_states_.remove_unread(*this);
   sliced_states_ = {};

@@ -86,6 +86,9 @@ class FusionGraph {
   // or -1.
   static int other(const PreparedOp& op, int wanted);
 
+  // Whether the operation gives the elements of its input in the same order: with a result of fixed
+  // shape it is another view of the same memory.
+  bool is_view(const PreparedOp& op) const;
   // Whether all users of everything that `inner` makes are in the fusion, so that it can go away.
   bool is_closed(const Fusion& fusion) const;
   void apply(Fusion fusion);

@@ -51,7 +51,7 @@ class TransposeOp : public FusedOp {
 }  // namespace
 
 std::optional<Fusion> match_transpose(const FusionGraph& graph, PreparedOp& root) {
-  if (root.op->type != "transpose") return std::nullopt;
+  if (root.op->type != "transpose" || graph.is_view(root)) return std::nullopt;
   const int x = FusionGraph::argument(root, "x");
   if (x < 0 || graph.type(x).dtype != DType::kFp16) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(graph.type(x).shape.size());
