@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What products of integers need for palettes of 64 and 256 entries. VBMI looks such indices up
-// with one instruction per table; with VNNI alone, tables of sixteen are combined. Both give the
-// same parts, and so the same bits.
+// What products of integers need for palettes of 64 and 256 entries. VBMI looks bytes up in
+// tables of 64 and 128, each part in its own; without it the tables are of words, which are both
+// parts of an entry. Both give the same parts, and so the same bits.
 #pragma once
 
 #include <cstdint>

@@ -16,19 +16,26 @@ namespace ANEMONE_PALETTES_NAMESPACE {
 
 constexpr std::int64_t kSixBitStepBytes = kStep * 6 / 8;
 
+// 48 bytes, then zeros. Two loads, because a masked one that crosses lines of the cache is slow.
+inline __m512i load_48(const std::byte* at) {
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 32));
+  return _mm512_inserti32x4(_mm512_zextsi256_si512(first), last, 2);
+}
+
 // Indices of six bits: 48 bytes are a step. int8_gemv_rows.h says what a row gives.
 struct Palette64Row : TwoPartsRow {
   static constexpr int kSteps = 1;
   Palette64Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), table(block.table(r), kOffset) {}
-  // The indices, one per byte.
+  // The indices, as Table<64>::find() takes them.
   __m512i read(std::int64_t step, __mmask64 mask) const {
     const std::byte* const from = at + step * kSixBitStepBytes;
     prefetch(from);
+    if (mask == ~__mmask64{0}) return spread_six_bits(load_48(from));
     // Eight indices are six bytes. Their number in a row is a multiple of four.
     const int bytes = std::popcount(mask) * 6 / 8;
-    const __m512i packed = _mm512_maskz_loadu_epi8((__mmask64{1} << bytes) - 1, from);
-    return spread_six_bits(packed);
+    return spread_six_bits(_mm512_maskz_loadu_epi8((__mmask64{1} << bytes) - 1, from));
   }
   template <int s>
   void split(__m512i index, __m512i& high, __m512i& low) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Palettes of 64 and 256 entries as tables of int8 parts, in which the bytes of indices find them.
+// Palettes of 64 and 256 entries as tables of int8 parts, in which indices find them.
 // Included by int8_palettes_rows.h alone, which names the instruction set.
 #pragma once
 
@@ -73,64 +73,65 @@ class Table<256> {
 
 #else
 
-// 48 bytes as 64 indices of six bits, one per byte. Four indices are three bytes a, b, c, which
-// become the words ab and bc, where each index is shifted into a byte of its own.
+// 48 bytes as 64 indices of six bits. Four indices are three bytes a, b, c, which become the words
+// ab and bc: each has one index from bit 0 or 4 on, and the next one six bits above it.
 inline __m512i spread_six_bits(__m512i packed) {
   const __m512i lanes = _mm512_permutexvar_epi32(
       _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11), packed);
-  const __m512i words = _mm512_shuffle_epi8(
-      lanes,
-      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11)));
-  constexpr __mmask32 kFirstWords = 0x55555555;
-  const __m512i even = _mm512_srlv_epi16(words, _mm512_set1_epi32(4 << 16));
-  const __m512i odd = _mm512_mask_slli_epi16(_mm512_srli_epi16(words, 2), kFirstWords, words, 2);
-  return _mm512_or_si512(_mm512_and_si512(even, _mm512_set1_epi16(0x003f)),
-                         _mm512_and_si512(odd, _mm512_set1_epi16(0x3f00)));
+  return _mm512_shuffle_epi8(lanes, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6,
+                                                                         7, 7, 8, 9, 10, 10, 11)));
 }
 
 // The parts of kEntries entries, as RowBlock::table() has them, with `flip` (128 or 0) added to
 // each, which makes them unsigned.
 //
-// The instruction looks bytes up in sixteen entries, and gives zero for a negative one. Each
-// sixteen holds how its entries differ from those of the sixteen before it. An index less 16 * t is
-// negative for the sixteens t after its own, so all up to its own add up to its entry. Indices
-// from 128 on are negative themselves; they begin anew with a half of their own.
+// The instruction looks words up: a word of the table is the high part of an entry and above it the
+// low one. It finds the words of 32 indices, those of the even elements or those of the odd ones.
 template <int kEntries>
 class Table {
  public:
   Table(const std::int8_t* table, int flip) {
-    for (int at = 0; at < 2 * kEntries; at += 16) {
-      const bool begins = at % kHalf == 0;
-      const __m128i before =
-          begins ? _mm_set1_epi8(static_cast<char>(flip)) : load(table + at - 16);
-      _mm_store_si128(reinterpret_cast<__m128i*>(differences_ + at),
-                      _mm_xor_si128(load(table + at), before));
-    }
+    const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
+    for (int i = 0; i < kRegisters; ++i)
+      words_[i] = _mm512_xor_si512(
+          flips, _mm512_or_si512(load(table + 32 * i),
+                                 _mm512_slli_epi16(load(table + kEntries + 32 * i), 8)));
   }
-  [[gnu::always_inline]] void find(__m512i index, __m512i& high, __m512i& low) const {
-    high = _mm512_setzero_si512();
-    low = _mm512_setzero_si512();
-    for (int half = 0; half < kEntries; half += kHalf) {
-      const __m512i within = half == 0 ? index : _mm512_xor_si512(index, _mm512_set1_epi8(-128));
-#pragma GCC unroll 8
-      for (int t = 0; t < kHalf; t += 16) {
-        const __m512i place = _mm512_subs_epi8(within, _mm512_set1_epi8(static_cast<char>(t)));
-        high = _mm512_xor_si512(high, _mm512_shuffle_epi8(sixteen(half + t), place));
-        low = _mm512_xor_si512(low, _mm512_shuffle_epi8(sixteen(kEntries + half + t), place));
-      }
+  // `indices`: of spread_six_bits(), or for 256 entries one per byte.
+  [[gnu::always_inline]] void find(__m512i indices, __m512i& high, __m512i& low) const {
+    __m512i even;
+    __m512i odd;
+    if constexpr (kEntries == 64) {
+      even = find_in_64(0, _mm512_srlv_epi16(indices, _mm512_set1_epi32(4 << 16)));
+      odd = find_in_64(0, _mm512_srlv_epi16(indices, _mm512_set1_epi32(10 << 16 | 6)));
+    } else {
+      even = find_in_256(indices);
+      odd = find_in_256(_mm512_srli_epi16(indices, 8));
     }
+    constexpr __mmask64 kEven = 0x5555555555555555;
+    high = _mm512_mask_blend_epi8(kEven, _mm512_slli_epi16(odd, 8), even);
+    low = _mm512_mask_blend_epi8(kEven, odd, _mm512_srli_epi16(even, 8));
   }
 
  private:
-  static constexpr int kHalf = kEntries < 128 ? kEntries : 128;
-  static __m128i load(const std::int8_t* at) {
-    return _mm_load_si128(reinterpret_cast<const __m128i*>(at));
+  static constexpr int kRegisters = kEntries / 32;
+  static __m512i load(const std::int8_t* at) {
+    return _mm512_cvtepu8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(at)));
   }
-  __m512i sixteen(int at) const {
-    return _mm512_broadcast_i32x4(load(differences_ + at));
+  // The words of the lowest six bits of each index.
+  __m512i find_in_64(int first, __m512i index) const {
+    return _mm512_permutex2var_epi16(words_[first], index, words_[first + 1]);
+  }
+  // Bits 6 and 7 of an index choose between the words of four tables.
+  __m512i find_in_256(__m512i index) const {
+    const __mmask32 is_odd = _mm512_test_epi16_mask(index, _mm512_set1_epi16(0x40));
+    const __mmask32 is_upper = _mm512_test_epi16_mask(index, _mm512_set1_epi16(0x80));
+    return _mm512_mask_blend_epi16(
+        is_upper, _mm512_mask_blend_epi16(is_odd, find_in_64(0, index), find_in_64(2, index)),
+        _mm512_mask_blend_epi16(is_odd, find_in_64(4, index), find_in_64(6, index)));
   }
 
-  alignas(64) std::int8_t differences_[2 * kEntries];  // high parts, then low ones
+  __m512i words_[kRegisters];
 };
 
 #endif
