@@ -84,8 +84,8 @@ void add_compile_flags(CLI::App& command, CompileFlags& options, Context& contex
       ->transform(token_counts(1, std::int64_t{1} << 24));
   command
       .add_option("--prefill", options.prefill,
-                  "Tokens that one prefill step takes; 1: decode only (default: 64; for ane 16 "
-                  "with linear\nattention)")
+                  "Tokens that one prefill step takes; 1: decode only (default: 64; 16 with linear "
+                  "attention\nin packages that the form bounds)")
       ->check(whole_numbers(1, std::int64_t{1} << 16));
   command
       .add_option("--draft-width", options.draft_width,

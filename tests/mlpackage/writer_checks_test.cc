@@ -94,6 +94,19 @@ TEST(WriterChecksTest, bytes_are_pixels_of_grayscale_images_from_ios17_on) {
                  "expected a float tensor");
 }
 
+TEST(WriterChecksTest, an_image_has_the_size_of_its_tensor) {
+  const auto model_of = [](const std::vector<std::int64_t>& size) {
+    Model model =
+        image_model(FeatureDescription::ColorSpace::kRgb, DType::kFp16, ir::Opset::kIOS18);
+    model.functions[0].inputs[0].shape = size;
+    return model;
+  };
+  TemporaryFolder folder;
+  EXPECT_TRUE(write_package(model_of({4, 5}), folder.file("a.mlpackage"), {}).ok());
+  expect_refused(model_of({4, 6}), "expected size 5 alone in dimension 1");
+  expect_refused(model_of({3, 5}), "expected size 4 alone in dimension 0");
+}
+
 TEST(WriterChecksTest, an_output_of_another_name_is_refused) {
   Model model = plain_model();
   model.functions[0].outputs[0].name = "z";
