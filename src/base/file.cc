@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/path.h"
@@ -118,12 +119,17 @@ Status AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> byt
   return write_fully(file_.get(), path_, bytes, offset);
 }
 
+int sync_to_disk(int descriptor) {
+  static const bool is_off = environment_variable("ANEMONE_FSYNC").value_or("") == "off";
+  return is_off ? 0 : ::fsync(descriptor);
+}
+
 Status AtomicFile::flush() {
   ANEMONE_CHECK(file_.is_open());
   const int fd = file_.release();
   // Close reports delayed write errors of network file systems; fsync those of a full disk.
   Status status;
-  if (::fsync(fd) != 0 && errno != EINVAL) status = errno_error(path_, "flush");
+  if (sync_to_disk(fd) != 0 && errno != EINVAL) status = errno_error(path_, "flush");
   if (::close(fd) != 0 && status.ok()) status = errno_error(path_, "close");
   return status;
 }

@@ -24,6 +24,11 @@ std::string random_suffix();
 // it is.
 std::string_view without_temporary_suffix(std::string_view path);
 
+// fsync(): waits until what was written to the file is on the disk. Does nothing with
+// ANEMONE_FSYNC=off, where no file has to outlive a crash of the machine, as in a container that
+// builds and tests.
+int sync_to_disk(int descriptor);
+
 // Ok when there is nothing under the name, or a regular file. kIo for anything else: a folder, a
 // device, a pipe, or a link, which is neither followed nor replaced.
 Status check_can_be_replaced(const std::string& path);

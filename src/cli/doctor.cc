@@ -44,6 +44,7 @@ constexpr OwnVariable kOwnVariables[] = {
     {"ANEMONE_API_KEY", "the key of serve"},
     {"ANEMONE_CACHE", "the folder of the cache"},
     {"ANEMONE_CONFIG", "the settings file"},
+    {"ANEMONE_FSYNC", "whether files are waited for until they are on the disk"},
     {"ANEMONE_HISTORY", "the history of the chat"},
     {"ANEMONE_HUB_PAUSE_MS", "the pause before a download is tried again"},
     {"ANEMONE_LOG", "what is logged"},

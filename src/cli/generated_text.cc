@@ -104,6 +104,7 @@ std::string man_end(const CLI::App& command, const CLI::App& top) {
       ".TP\n.B ANEMONE_CONFIG\nThe settings file.\n"
       ".TP\n.B ANEMONE_API_KEY\nThe key that clients of\n.B anemone serve\nmust send.\n"
       ".TP\n.B ANEMONE_HISTORY\nThe file of the history of the chat, or\n.BR off .\n"
+      ".TP\n.BR ANEMONE_FSYNC =off\nFiles are not waited for until they are on the disk.\n"
       ".TP\n.BR ANEMONE_PROGRESS =off\nNo progress is shown.\n"
       ".SH FILES\n"
       ".TP\n.I ~/.config/anemone/config.toml\nValues of flags.\n"

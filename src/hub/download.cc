@@ -13,6 +13,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "hub/blob_check.h"
 #include "hub/content_hash.h"
 #include "hub/retry.h"
@@ -101,7 +102,7 @@ class Partial {
   // Spends the hash: restart() follows if it is wrong.
   bool has_right_hash() { return hash_.hex() == file_.etag; }
   Status finish(const fs::path& blob) {
-    if (::fsync(descriptor_.get()) != 0) return errno_error(path_, "write");
+    if (sync_to_disk(descriptor_.get()) != 0) return errno_error(path_, "write");
     struct stat ours {};
     struct stat named {};
     if (::fstat(descriptor_.get(), &ours) != 0 || ::lstat(path_.c_str(), &named) != 0 ||
