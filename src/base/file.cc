@@ -66,6 +66,11 @@ std::string_view without_temporary_suffix(std::string_view path) {
   return rest.substr(0, rest.size() - kTemporary.size());
 }
 
+int sync_to_disk(int descriptor) {
+  static const bool is_off = environment_variable("ANEMONE_FSYNC").value_or("") == "off";
+  return is_off ? 0 : ::fsync(descriptor);
+}
+
 Status check_can_be_replaced(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
@@ -117,11 +122,6 @@ Status AtomicFile::append(std::string_view text) {
 
 Status AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   return write_fully(file_.get(), path_, bytes, offset);
-}
-
-int sync_to_disk(int descriptor) {
-  static const bool is_off = environment_variable("ANEMONE_FSYNC").value_or("") == "off";
-  return is_off ? 0 : ::fsync(descriptor);
 }
 
 Status AtomicFile::flush() {

@@ -85,7 +85,7 @@ void add_compile_flags(CLI::App& command, CompileFlags& options, Context& contex
   command
       .add_option("--prefill", options.prefill,
                   "Tokens that one prefill step takes; 1: decode only (default: 64; 16 with linear "
-                  "attention\nin packages that the form bounds)")
+                  "attention\nwhere the form limits the operations of a package)")
       ->check(whole_numbers(1, std::int64_t{1} << 16));
   command
       .add_option("--draft-width", options.draft_width,

@@ -6,7 +6,7 @@
 namespace anemone {
 namespace {
 
-// The logits of a step are the most that is converted: half a million or more of them.
+// Most of what is converted are logits, one per text of a step and entry of the vocabulary.
 [[gnu::always_inline]] inline void convert(std::span<const Half> in, std::span<float> out) {
   for (std::size_t i = 0; i < in.size(); ++i) out[i] = to_float(in[i]);
 }

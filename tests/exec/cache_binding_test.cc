@@ -194,6 +194,34 @@ TEST_F(BoundCaches, TensorsGoInAndOutAsTheProgramSays) {
   }
 }
 
+// A run whose caches are bound gives none of the caches that the run before it gave as tensors.
+TEST_F(BoundCaches, AreNoOutputsAfterARunWithTensors) {
+  const auto loaded = load_form(Form::kReplace, 12, 6, kernels::simd::best_isa(), false);
+  const auto reference = load_form(Form::kReplace, 12, 6, kernels::simd::Isa::kPlain, true);
+  ASSERT_TRUE(loaded != nullptr && reference != nullptr);
+  Made made;
+  make(Form::kReplace, {"prefill", 4, 12, 5, 3}, *reference, 3, made);  // masks are tensors
+  Tensor keys = random({1, kCacheHeads, 12, kHeadDim});
+  Tensor values = random({1, kCacheHeads, 12, kHeadDim});
+  Inputs with_caches = made.inputs;
+  with_caches.push_back({"keys", keys.view()});
+  with_caches.push_back({"values", values.view()});
+  Outputs given;
+  ASSERT_TRUE(loaded->run("prefill", with_caches, given, nullptr).ok());
+  EXPECT_EQ(given.size(), 3U);
+
+  const auto kind = CacheBinding::Kind::kReplace;
+  const CacheBinding bindings[] = {{"keys", "keys_new_cache", kind, &keys, 5, 3},
+                                   {"values", "values_new_cache", kind, &values, 5, 3}};
+  Outputs outputs;
+  BatchItem item{&made.inputs, &outputs};
+  item.caches = bindings;
+  ASSERT_TRUE(loaded->run_batch("prefill", {&item, 1}).ok());
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].name, "y");
+  EXPECT_EQ(to_floats(outputs[0].tensor.view()), to_floats(find_output(given, "y")->view()));
+}
+
 // Positions that no token has reached are not in memory, neither before nor after a step.
 TEST_F(BoundCaches, PagesOfUnusedPositionsAreNotTouched) {
   if (anemone::testing::resident_bytes() == 0) GTEST_SKIP() << "no /proc";

@@ -351,9 +351,9 @@ TEST_F(Fusion, ActivationsSumsAndTransposes) {
 TEST_F(Fusion, TransposesOfAxesOfOneAreViews) {
   Builder b = function();
   Value* x = b.input("x", half({1, 2, 8, 1}));
-  Value* turned =
+  Value* transposed =
       b.op("transpose", {{"x", b.op("exp", {{"x", x}})}, {"perm", Literal::int32s({0, 1, 3, 2})}});
-  Value* y = b.op("transpose", {{"x", turned}, {"perm", Literal::int32s({0, 2, 3, 1})}}, "y");
+  Value* y = b.op("transpose", {{"x", transposed}, {"perm", Literal::int32s({0, 2, 3, 1})}}, "y");
   ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
   // The second one exchanges the heads and their elements.
   expect_like_reference({"chain"}, {{{"x", random({1, 2, 8, 1}, 4)}}}, 0x1p-9);

@@ -315,6 +315,9 @@ void plan_memory(PreparedFunction& function) {
     op.is_placed_view = op.kind == Kind::kView && function.memory.has_place(op.outputs.front());
   function.unplaced.clear();
   for (const PreparedInput& input : function.inputs) function.unplaced.push_back(input.reg);
+  // No operation gives them: bind_caches() sets them where the caller has no such cache.
+  for (const PreparedCache& cache : function.caches)
+    function.unplaced.push_back(function.outputs[cache.output].reg);
   add_unplaced(function.block, function);
 }
 

@@ -79,7 +79,7 @@ struct PreparedOp {
   // The plan knows all that the type rule reads, so that its answer holds in every run. Else a
   // run asks it again, and it refuses values of the run that the kernel could not execute.
   bool is_statically_checked = false;
-  // Of a kView: its outputs lie in the arena, so that a run has nothing to do for it.
+  // A kView whose outputs have a place in the arena: a run skips it.
   bool is_placed_view = false;
   std::vector<int> dead_after;  // registers that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
