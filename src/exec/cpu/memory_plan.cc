@@ -279,17 +279,34 @@ class MemoryPlanner {
   std::vector<Place> places_;
 };
 
-void add_unplaced(const PreparedBlock& block, PreparedFunction& function) {
-  const auto add = [&](const std::vector<int>& registers) {
-    for (const int reg : registers)
-      if (!function.memory.has_place(reg)) function.unplaced.push_back(reg);
-  };
-  add(block.inputs);
-  for (const PreparedOp& op : block.ops) {
-    add(op.outputs);
-    for (const PreparedBlock& inner : op.blocks) add_unplaced(inner, function);
+// Fills PreparedFunction::unplaced.
+class UnplacedRegisters {
+ public:
+  explicit UnplacedRegisters(PreparedFunction& function) : function_(function) {}
+
+  void run() {
+    function_.unplaced.clear();
+    for (const PreparedInput& input : function_.inputs) add(input.reg);
+    // Where no operation gives the output of a cache, bind_caches() sets it for a caller that does
+    // not bind the cache.
+    for (const PreparedCache& cache : function_.caches) add(function_.outputs[cache.output].reg);
+    walk(function_.block);
   }
-}
+
+ private:
+  void add(int reg) {
+    if (!function_.memory.has_place(reg)) function_.unplaced.push_back(reg);
+  }
+  void walk(const PreparedBlock& block) {
+    for (const int reg : block.inputs) add(reg);
+    for (const PreparedOp& op : block.ops) {
+      for (const int reg : op.outputs) add(reg);
+      for (const PreparedBlock& inner : op.blocks) walk(inner);
+    }
+  }
+
+  PreparedFunction& function_;
+};
 
 }  // namespace
 
@@ -313,12 +330,7 @@ void plan_memory(PreparedFunction& function) {
   function.memory = MemoryPlanner(function).run();
   for (PreparedOp& op : function.block.ops)
     op.is_placed_view = op.kind == Kind::kView && function.memory.has_place(op.outputs.front());
-  function.unplaced.clear();
-  for (const PreparedInput& input : function.inputs) function.unplaced.push_back(input.reg);
-  // No operation gives them: bind_caches() sets them where the caller has no such cache.
-  for (const PreparedCache& cache : function.caches)
-    function.unplaced.push_back(function.outputs[cache.output].reg);
-  add_unplaced(function.block, function);
+  UnplacedRegisters(function).run();
 }
 
 }  // namespace anemone::exec
