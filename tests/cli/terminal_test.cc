@@ -183,7 +183,10 @@ TEST_P(Chats, WhatIsTypedDuringAnAnswerDoesNotMixWithIt) {
   const std::size_t before = terminal_.output().size();
   terminal_.type("zzz");
   terminal_.read_for(150ms);
-  EXPECT_EQ(terminal_.output().substr(before).find("zzz"), std::string::npos) << terminal_.output();
+  // On a quick machine the answer ends within that time, and the next prompt shows what was typed.
+  std::string answer = terminal_.output().substr(before);
+  answer.resize(std::min(answer.size(), answer.find("; context ")));
+  EXPECT_EQ(answer.find("zzz"), std::string::npos) << terminal_.output();
   terminal_.type("\003");
   expect_prompt();
 }
