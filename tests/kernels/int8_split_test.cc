@@ -35,14 +35,24 @@ constexpr SplitForm kForms[] = {
 class Int8Split : public ::testing::TestWithParam<SplitForm> {
  protected:
   void SetUp() override {
-    for (const Isa isa : supported_isas())
-      if (const Int8Kernels* int8 = kernels_of(isa).int8) sets_.push_back(int8);
+    for (const Isa isa : supported_isas()) {
+      const Int8Kernels* const int8 = kernels_of(isa).int8;
+      if (int8 != nullptr) sets_.push_back(int8);
+#if defined(__x86_64__)
+      // That of the other maker.
+      if (isa == Isa::kAvx512Vbmi)
+        sets_.push_back(int8 == &int8_split::kZenKernels ? &int8_split::kVbmiKernels
+                                                         : &int8_split::kZenKernels);
+#endif
+    }
     if (sets_.empty()) GTEST_SKIP() << "this processor has no products of integers";
   }
   // The products of each instruction set that has them.
   std::vector<const Int8Kernels*> sets_;
   // The forms in which the sets differ.
-  static bool has_scale_blocks() { return GetParam().block_k != 0; }
+  static bool has_scale_blocks() {
+    return GetParam().block_k != 0;
+  }
   static Weights weights(const Shape2& shape) {
     const SplitForm& f = GetParam();
     const std::int64_t block_rows = shape.rows % f.block_rows == 0 ? f.block_rows : 1;

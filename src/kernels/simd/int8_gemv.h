@@ -20,9 +20,9 @@ class GemvColumns {
  public:
   static std::int64_t storage_bytes(const Matrix& matrix, std::int64_t count);
   // x[n] is fp16 with elements `stride` apart. `storage`: storage_bytes(), 64-byte aligned; lives
-  // as long as this.
+  // as long as this. `can_be_by_lanes`: whether is_by_lanes() may be.
   GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, std::int64_t stride,
-              std::byte* storage);
+              bool can_be_by_lanes, std::byte* storage);
 
   // What makes parts unsigned.
   static constexpr int kLaneOffset = 128;
@@ -30,10 +30,13 @@ class GemvColumns {
   std::int64_t count() const { return count_; }
   // A power of two: zeros after the last column.
   std::int64_t places() const { return places_; }
+  // Whether the parts are ordered for LaneProducts: eight places for int8 with a scale per row
+  // (is_int8_row()).
+  bool is_by_lanes() const { return is_by_lanes_; }
   // Up to two places: [step of 64 elements][place][high, low][64]. More:
   // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i
-  // of each quarter. Eight places for int8 with a scale per row (is_int8_row()): [step][four
-  // elements][high, low][place][4], as unsigned bytes, which are the parts plus kLaneOffset.
+  // of each quarter. By lanes: [step][four elements][high, low][place][4], as unsigned bytes, which
+  // are the parts plus kLaneOffset.
   const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
   // Only for integers in scale blocks: minus sum_offset() times the sum of each lane's bytes of the
@@ -49,13 +52,14 @@ class GemvColumns {
                    std::int8_t* plain, std::int8_t* deep);
   // Reorders columns in the order for up to two places into that for more places.
   void transpose_columns(const std::int8_t* deep);
-  // The same for eight places of int8 with a scale per row.
+  // The same for is_by_lanes().
   void transpose_to_lanes(const std::int8_t* deep);
   void make_block_offsets(int factor, std::int8_t* out);
   bool is_wide() const { return places_ > 2; }
 
   const std::int64_t count_;
   const std::int64_t places_;
+  const bool is_by_lanes_;
   const std::int64_t depth_;
   const std::int64_t steps_;
   const std::int64_t steps_per_read_;
@@ -69,6 +73,7 @@ class GemvColumns {
 // gemv_pack_bytes and gemv_pack of Int8Kernels. The packed columns are a GemvColumns with its
 // storage behind it.
 std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
+template <bool kCanBeByLanes>
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
                std::byte* packed);
 std::int64_t gemv_scratch_bytes(const Matrix& matrix);

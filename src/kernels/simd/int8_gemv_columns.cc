@@ -64,10 +64,15 @@ std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n) {
   return kHeaderBytes + GemvColumns::storage_bytes(matrix, n);
 }
 
+template <bool kCanBeByLanes>
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
                std::byte* packed) {
-  new (packed) GemvColumns(matrix, x, n, stride, packed + kHeaderBytes);
+  new (packed) GemvColumns(matrix, x, n, stride, kCanBeByLanes, packed + kHeaderBytes);
 }
+template void gemv_pack<true>(const Matrix&, const Half* const*, std::int64_t, std::int64_t,
+                              std::byte*);
+template void gemv_pack<false>(const Matrix&, const Half* const*, std::int64_t, std::int64_t,
+                               std::byte*);
 
 std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
   const std::int64_t places = places_of(count);
@@ -79,9 +84,10 @@ std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count
 }
 
 GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count,
-                         std::int64_t stride, std::byte* storage)
+                         std::int64_t stride, bool can_be_by_lanes, std::byte* storage)
     : count_(count),
       places_(places_of(count)),
+      is_by_lanes_(can_be_by_lanes && places_ == 8 && is_int8_row(matrix)),
       depth_(matrix.k),
       steps_(few_steps(matrix)),
       steps_per_read_(steps_per_read(matrix)),
@@ -97,7 +103,7 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
       for (std::int64_t s = 0; s < steps_; ++s)
         std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
   }
-  if (places_ == 8 && is_int8_row(matrix))
+  if (is_by_lanes_)
     transpose_to_lanes(deep);
   else if (is_wide())
     transpose_columns(deep);

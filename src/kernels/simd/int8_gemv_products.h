@@ -20,6 +20,7 @@ class Rows {
   Rows(const Matrix& m, const RowBlock& block, std::int64_t begin)
       : matrix_(m), block_(block), begin_(begin) {}
   [[gnu::always_inline]] Row at(std::int64_t r) const { return Row(matrix_, block_, begin_, r); }
+  std::int64_t row_bytes() const { return matrix_.row_bytes(); }
 
  private:
   const Matrix& matrix_;
@@ -51,9 +52,9 @@ void multiply_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
       return multiply_rows<Row, WideProducts<Row, 4>>(m, begin, end, columns, target);
     default:
       if constexpr (std::is_same_v<Row, BytesRow>)
-        return multiply_rows<Row, LaneProducts>(m, begin, end, columns, target);
-      else
-        return multiply_rows<Row, WideProducts<Row, 8>>(m, begin, end, columns, target);
+        if (columns.is_by_lanes())
+          return multiply_rows<Row, LaneProducts>(m, begin, end, columns, target);
+      return multiply_rows<Row, WideProducts<Row, 8>>(m, begin, end, columns, target);
   }
 }
 

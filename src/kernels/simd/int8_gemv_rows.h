@@ -41,12 +41,50 @@ inline std::int64_t few_steps(const Matrix& m) {
 inline __m512i flip(__m512i parts) {
   return _mm512_xor_si512(parts, _mm512_set1_epi8(-128));
 }
-// Always inlined: GCC takes the function for one without effect and leaves out calls of it.
-[[gnu::always_inline]] inline void prefetch(const std::byte* at) {
+// Prefetches what lies `ahead` bytes after `at`. Always inlined: GCC takes the function for one
+// without effect and leaves out calls of it.
+[[gnu::always_inline]] inline void prefetch(const std::byte* at, std::int64_t ahead = kAheadBytes) {
   // The address may lie beyond the mapping: a prefetch is a hint and never faults.
-  _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) + kAheadBytes),
+  _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) +
+                                             static_cast<std::uintptr_t>(ahead)),
                _MM_HINT_T0);
 }
+
+// The same for as much as a read of `Row` takes.
+template <typename Row>
+[[gnu::always_inline]] inline void prefetch_read(const std::byte* at,
+                                                 std::int64_t ahead = kAheadBytes) {
+  constexpr std::int64_t kLine = 64;
+  for (std::int64_t i = 0; i < Row::kReadBytes; i += kLine) prefetch(at, ahead + i);
+}
+
+// Where to prefetch while groups of kRows rows are read, each row of a group at the same time: what
+// the same row of the groups after it has, in the order in which it will be read.
+template <typename Row, int kRows>
+class AheadOfRows {
+ public:
+  AheadOfRows(std::int64_t row_bytes, std::int64_t depth)
+      : reads_((depth + kElements - 1) / kElements), group_bytes_(kRows * row_bytes) {
+    for (read_ = kAheadBytes / (kRows * Row::kReadBytes); read_ >= reads_; read_ -= reads_)
+      group_ += group_bytes_;
+  }
+  // The distance from the begin of a row to what is prefetched beside its next read.
+  [[gnu::always_inline]] std::int64_t next() {
+    const std::int64_t at = group_ + read_ * Row::kReadBytes;
+    if (++read_ == reads_) {
+      read_ = 0;
+      group_ += group_bytes_;
+    }
+    return at;
+  }
+
+ private:
+  static constexpr std::int64_t kElements = Row::kSteps * kStep;
+  const std::int64_t reads_;  // of a row
+  const std::int64_t group_bytes_;
+  std::int64_t group_ = 0;  // bytes to the group
+  std::int64_t read_;       // within its rows
+};
 
 // body(step, mask) for each read of a row of `depth` elements.
 template <int kSteps, typename Body>
@@ -58,10 +96,10 @@ template <int kSteps, typename Body>
     body(whole, (__mmask64{1} << (left + kSteps - 1) / kSteps) - 1);
 }
 
-// Each struct below is a row of weights in one form. kSteps steps lie in the same bytes: read()
-// takes them from memory, `step` being the first, and `mask` tells which exist, each bit for kSteps
-// elements; split<s>() gives the parts of one step. A sum of products is to be multiplied with
-// kUnit. If kHasBlockSums, each quarter of a read is what sum_depth() elements give.
+// Each struct below is a row of weights in one form. kSteps steps lie in the same kReadBytes:
+// read() takes them from memory, `step` being the first, and `mask` tells which exist, each bit for
+// kSteps elements; split<s>() gives the parts of one step. A sum of products is to be multiplied
+// with kUnit. If kHasBlockSums, each quarter of a read is what sum_depth() elements give.
 
 // The base of rows whose weights are one int8 part.
 struct OnePartRow {
@@ -87,9 +125,9 @@ struct TwoPartsRow {
 // One part of int8, as it lies.
 struct BytesRow : OnePartRow {
   static constexpr int kSteps = 1;
+  static constexpr std::int64_t kReadBytes = kStep;
   using OnePartRow::OnePartRow;
   __m512i read(std::int64_t step, __mmask64 mask) const {
-    prefetch(at + step * kStep);
     return flip(_mm512_maskz_loadu_epi8(mask, at + step * kStep));
   }
   template <int s>
@@ -100,7 +138,6 @@ struct BytesRow : OnePartRow {
 
 inline __m512i read_pairs(const std::byte* at, std::int64_t step, __mmask64 mask) {
   // Two steps are 64 bytes.
-  prefetch(at + step * kStep / 2);
   return _mm512_maskz_loadu_epi8(mask, at + step * kStep / 2);
 }
 // The even elements of two steps, or the odd ones.
@@ -112,6 +149,7 @@ inline __m512i nibbles(__m512i pairs) {
 // One part of int4.
 struct NibblesRow : OnePartRow {
   static constexpr int kSteps = 2;
+  static constexpr std::int64_t kReadBytes = kStep;
   using OnePartRow::OnePartRow;
   __m512i read(std::int64_t step, __mmask64 mask) const { return read_pairs(at, step, mask); }
   template <int s>
@@ -124,6 +162,7 @@ struct NibblesRow : OnePartRow {
 
 struct Palette16Row : TwoPartsRow {
   static constexpr int kSteps = 2;
+  static constexpr std::int64_t kReadBytes = kStep;
   Palette16Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)),
         table_high(flip(_mm512_load_si512(block.table(r)))),
@@ -143,6 +182,7 @@ struct Palette16Row : TwoPartsRow {
 // together.
 struct Int4BlockRow : TwoPartsRow {
   static constexpr int kSteps = 2;
+  static constexpr std::int64_t kReadBytes = kStep;
   static constexpr int kLowOffset = 64;
   Int4BlockRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
@@ -172,6 +212,7 @@ struct Int4BlockRow : TwoPartsRow {
 // of a scale block's products exact.
 struct Int4BlockSumsRow {
   static constexpr int kSteps = 2;
+  static constexpr std::int64_t kReadBytes = kStep;
   static constexpr bool kHasLow = false;
   static constexpr bool kHasBlockSums = true;
   static constexpr int kOffset = 0;
@@ -208,6 +249,7 @@ struct Int4BlockSumsRow {
 template <int kDepth>
 struct Int8Blocks {
   static constexpr int kSteps = kDepth / 16;
+  static constexpr std::int64_t kReadBytes = kSteps * kStep;
   Int8Blocks(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), factors_at(block.factors(r)) {}
   // The factors of each quarter's sum.
@@ -238,7 +280,6 @@ struct Int8BlockSumsRow : Int8Blocks<kDepth> {
     Blocks blocks;
     for (int s = 0; s < Base::kSteps; ++s) {
       const std::byte* const from = Base::at + (step + s) * kStep;
-      prefetch(from);
       blocks.bytes[s] =
           flip(_mm512_maskz_loadu_epi8(Base::kSteps == 1 ? mask : half(mask, s), from));
     }
@@ -297,10 +338,7 @@ struct Int8BlockPartsRow : Int8Blocks<kDepth>, MadePartsRow {
     std::int64_t step;
     __mmask64 mask;
   };
-  Place read(std::int64_t step, __mmask64 mask) const {
-    for (int s = 0; s < Base::kSteps; ++s) prefetch(Base::at + (step + s) * kStep);
-    return {step, mask};
-  }
+  Place read(std::int64_t step, __mmask64 mask) const { return {step, mask}; }
   template <int s>
   void split(const Place& place, __m512i& high, __m512i& low) const {
     const Both both = parts_of(sixteen(place, s, 0), sixteen(place, s, 1), sixteen(place, s, 2),
@@ -324,12 +362,11 @@ struct Int8BlockPartsRow : Int8Blocks<kDepth>, MadePartsRow {
 // fp16, multiplied to be integers.
 struct HalvesRow : MadePartsRow {
   static constexpr int kSteps = 1;
+  static constexpr std::int64_t kReadBytes = 2 * kStep;
   HalvesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), inverse(_mm512_set1_ps(block.inverse_scale(r))) {}
   Both read(std::int64_t step, __mmask64 mask) const {
     const std::byte* const from = at + step * kStep * 2;
-    prefetch(from);
-    prefetch(from + kStep);
     const __m512i first = _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask), from);
     const __m512i second =
         _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask >> 32), from + kStep);

@@ -68,31 +68,32 @@ class WideProducts {
     Sums sums;
     unroll<kRows>(
         [&](auto r) { unroll<kSums>([&](auto v) { sums.of[r][v] = _mm512_setzero_si512(); }); });
+    AheadOfRows<Row, kRows> ahead(rows.row_bytes(), depth);
     for_each_read<Row::kSteps>(
         depth, [&](std::int64_t step, __mmask64 mask)
-                   __attribute__((always_inline)) { add(group, step, mask, sums); });
+                   __attribute__((always_inline)) { add(group, step, mask, ahead.next(), sums); });
     return sums;
   }
 
   [[gnu::always_inline]] void add(const Row* rows, std::int64_t step, __mmask64 mask,
-                                  Sums& sums) const {
+                                  std::int64_t ahead, Sums& sums) const {
     if constexpr (Row::kHasBlockSums)
-      add_scale_blocks(rows, step, mask, sums);
+      add_scale_blocks(rows, step, mask, ahead, sums);
     else
-      add_steps(rows, step, mask, sums);
+      add_steps(rows, step, mask, ahead, sums);
   }
 
   // Adds the products of integers in scale blocks: each quarter of a vector has the sum of one
   // scale block, or of a part of it.
   [[gnu::always_inline]] void add_scale_blocks(const Row* rows, std::int64_t step, __mmask64 mask,
-                                               Sums& sums) const {
+                                               std::int64_t ahead, Sums& sums) const {
     const std::int32_t* const offsets =
         columns_.block_offsets() + step / Row::kSteps * kVectors * 16;
     Sums block_sums;
     unroll<kRows>([&](auto r) {
       unroll<kVectors>([&](auto v) { block_sums.of[r][v] = _mm512_load_si512(offsets + v * 16); });
     });
-    add_steps(rows, step, mask, block_sums);
+    add_steps(rows, step, mask, ahead, block_sums);
     unroll<kRows>([&](auto r) {
       const auto factors = rows[r].factors(step);
       if constexpr (std::is_same_v<Row, Int4BlockSumsRow>)
@@ -110,12 +111,13 @@ class WideProducts {
   }
 
   [[gnu::always_inline]] void add_steps(const Row* rows, std::int64_t step, __mmask64 mask,
-                                        Sums& sums) const {
+                                        std::int64_t ahead, Sums& sums) const {
     unroll<Row::kSteps>([&](auto s) __attribute__((always_inline)) {
       const std::int8_t* const parts = columns_.parts() + (step + s) * kPlaces * 2 * kStep;
       __m512i high[kRows];
       __m512i low[kRows];
       unroll<kRows>([&](auto r) {
+        if constexpr (s == 0) prefetch_read<Row>(rows[r].at, ahead);
         // Each step reads the row again: there are not enough registers to keep the bytes of all
         // rows.
         rows[r].template split<s>(rows[r].read(step, mask), high[r], low[r]);

@@ -27,12 +27,17 @@ bool takes(const Matrix& matrix) {
   return false;
 }
 
+template <std::int64_t kOfBytes, std::int64_t kOfOthers>
+std::int64_t gemv_columns(const Matrix& matrix) {
+  return is_int8_row(matrix) ? kOfBytes : kOfOthers;
+}
+
 constexpr Int8Kernels vnni_kernels() {
-  return {.gemv_columns = kInt8GemvColumns,
+  return {.gemv_columns = gemv_columns<kInt8GemvColumns, kInt8GemvColumns>,
           .takes = takes,
           .row_tops = row_tops,
           .gemv_pack_bytes = gemv_pack_bytes,
-          .gemv_pack = gemv_pack,
+          .gemv_pack = gemv_pack<true>,
           .gemv_scratch_bytes = gemv_scratch_bytes,
           .gemv = gemv<true, vnni::gemv_palettes>,
           .gemm_pack_bytes = gemm_pack_bytes,
@@ -48,9 +53,19 @@ constexpr Int8Kernels vbmi_kernels() {
   return kernels;
 }
 
+// Zen loads two vectors per cycle, and shuffles beside two multiplications: there shuffled copies
+// of the weights are cheaper than loaded ones, and gemv() is as fast as gemm() that has many
+// columns.
+constexpr Int8Kernels zen_kernels() {
+  Int8Kernels kernels = vbmi_kernels();
+  kernels.gemv_columns = gemv_columns<32, 12>;
+  kernels.gemv_pack = gemv_pack<false>;
+  return kernels;
+}
+
 constexpr Int8Kernels amx_kernels() {
   Int8Kernels kernels = vbmi_kernels();
-  kernels.gemv_columns = 4;  // tiles take sixteen columns in the time of one
+  kernels.gemv_columns = gemv_columns<4, 4>;  // tiles take sixteen columns in the time of one
   kernels.gemv = gemv<false, vbmi::gemv_palettes>;
   kernels.gemm_scratch_bytes = amx_gemm_scratch_bytes;
   kernels.gemm = amx_gemm;
@@ -59,11 +74,9 @@ constexpr Int8Kernels amx_kernels() {
 
 }  // namespace
 
-extern const Int8Kernels kVnniKernels;
 constinit const Int8Kernels kVnniKernels = vnni_kernels();
-extern const Int8Kernels kVbmiKernels;
 constinit const Int8Kernels kVbmiKernels = vbmi_kernels();
-extern const Int8Kernels kAmxKernels;
+constinit const Int8Kernels kZenKernels = zen_kernels();
 constinit const Int8Kernels kAmxKernels = amx_kernels();
 
 }  // namespace anemone::kernels::simd::int8_split

@@ -34,8 +34,9 @@ inline constexpr std::int64_t kInt8GemvColumns = 8;    // of x, that gemv() take
 // The functions of one instruction set: pure, without threads of their own. All of `packed` and
 // `scratch` is 64-byte aligned.
 struct Int8Kernels {
-  // Up to so many columns gemv() is faster than gemm(); at most kInt8GemvColumns.
-  std::int64_t gemv_columns;
+  // Up to so many columns gemv() is faster than gemm(). From kInt8GemvColumns on it is called for
+  // some columns after the others, with a block of rows that the cache keeps meanwhile.
+  std::int64_t (*gemv_columns)(const Matrix& matrix);
   // Whether the functions below take the matrix: fp16, int8, int4 and palettes, with scales that
   // hold for whole vectors of a row.
   bool (*takes)(const Matrix& matrix);
@@ -71,5 +72,15 @@ struct Int8Kernels {
   void (*gemm)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
                std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch);
 };
+
+#if defined(__x86_64__)
+// What kernels_of() chooses from. All but AMX run on every processor with VBMI, whoever made it.
+namespace int8_split {
+extern const Int8Kernels kVnniKernels;
+extern const Int8Kernels kVbmiKernels;
+extern const Int8Kernels kZenKernels;
+extern const Int8Kernels kAmxKernels;
+}  // namespace int8_split
+#endif
 
 }  // namespace anemone::kernels::simd

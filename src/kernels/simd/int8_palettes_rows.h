@@ -26,12 +26,12 @@ inline __m512i load_48(const std::byte* at) {
 // Indices of six bits: 48 bytes are a step. int8_gemv_rows.h says what a row gives.
 struct Palette64Row : TwoPartsRow {
   static constexpr int kSteps = 1;
+  static constexpr std::int64_t kReadBytes = kSixBitStepBytes;
   Palette64Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), table(block.table(r), kOffset) {}
   // The indices, as Table<64>::find() takes them.
   __m512i read(std::int64_t step, __mmask64 mask) const {
     const std::byte* const from = at + step * kSixBitStepBytes;
-    prefetch(from);
     if (mask == ~__mmask64{0}) return spread_six_bits(load_48(from));
     // Eight indices are six bytes. Their number in a row is a multiple of four.
     const int bytes = std::popcount(mask) * 6 / 8;
@@ -47,10 +47,10 @@ struct Palette64Row : TwoPartsRow {
 
 struct Palette256Row : TwoPartsRow {
   static constexpr int kSteps = 1;
+  static constexpr std::int64_t kReadBytes = kStep;
   Palette256Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), table(block.table(r), kOffset) {}
   __m512i read(std::int64_t step, __mmask64 mask) const {
-    prefetch(at + step * kStep);
     return _mm512_maskz_loadu_epi8(mask, at + step * kStep);
   }
   template <int s>

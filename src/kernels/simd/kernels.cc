@@ -13,11 +13,6 @@ extern const Kernels kKernels;
 namespace avx512 {
 extern const Kernels kKernels;
 }
-namespace int8_split {
-extern const Int8Kernels kVnniKernels;
-extern const Int8Kernels kVbmiKernels;
-extern const Int8Kernels kAmxKernels;
-}  // namespace int8_split
 namespace {
 Kernels avx512_with(const Int8Kernels& int8) {
   Kernels kernels = avx512::kKernels;
@@ -59,7 +54,8 @@ const Kernels& kernels_of(Isa isa) {
       return kernels;
     }
     case Isa::kAvx512Vbmi: {
-      static const Kernels kernels = avx512_with(int8_split::kVbmiKernels);
+      static const Kernels kernels = avx512_with(
+          __builtin_cpu_is("amd") != 0 ? int8_split::kZenKernels : int8_split::kVbmiKernels);
       return kernels;
     }
     case Isa::kAmx: {

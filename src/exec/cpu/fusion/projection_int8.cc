@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products in int8 arithmetic: gemv for few tokens, gemm for many.
 #include <algorithm>
+#include <vector>
 
 #include "exec/cpu/fusion/projection_run.h"
 #include "exec/cpu/fusion/scratch.h"
@@ -19,15 +20,33 @@ constexpr std::int64_t kPackedBytes = 1 << 20;
 
 thread_local Scratch int8_scratch;
 
+// Stores rows [r0, r0 + rows) of the tokens [first, first + count). `out` is [token][row].
+void store_group(const ProjectionRun& run, std::int64_t r0, std::int64_t rows, float* out,
+                 std::int64_t first, std::int64_t count) {
+  for (const ProjectionSegment& s : run.segments)
+    for (std::int64_t t = std::max<std::int64_t>(0, first - s.first);
+         t < std::min(s.tokens, first + count - s.first); ++t)
+      run.store_token(r0, rows, out + (s.first + t - first) * kInt8BlockRows, s, t);
+}
+
 // Multiplies few tokens, as in decoding: the weights are read once.
 void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
   const Matrix& matrix = run.matrix;
-  const Half* x[kInt8GemvColumns] = {};
+  const std::int64_t all_groups = (run.tokens + kInt8GemvColumns - 1) / kInt8GemvColumns;
+  std::vector<const Half*> x(static_cast<std::size_t>(run.tokens));
   for (const ProjectionSegment& s : run.segments)
-    for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
+    for (std::int64_t t = 0; t < s.tokens; ++t)
+      x[static_cast<std::size_t>(s.first + t)] = s.x + t * s.x_token;
+  const auto count_of = [&](std::int64_t group) {
+    return std::min(kInt8GemvColumns, run.tokens - group * kInt8GemvColumns);
+  };
+  const std::int64_t group_bytes = kernels.gemv_pack_bytes(matrix, count_of(0));
   Scratch shared;
-  auto* packed = shared.take<std::byte>(kernels.gemv_pack_bytes(matrix, run.tokens));
-  kernels.gemv_pack(matrix, x, run.tokens, run.segments.front().x_channel, packed);
+  auto* packed = shared.take<std::byte>(all_groups * group_bytes);
+  run.context.threads.parallel_for(all_groups, 1, [&](std::int64_t group, std::int64_t) {
+    kernels.gemv_pack(matrix, x.data() + group * kInt8GemvColumns, count_of(group),
+                      run.segments.front().x_channel, packed + group * group_bytes);
+  });
   const std::int64_t scratch_bytes = kernels.gemv_scratch_bytes(matrix);
   const std::int64_t blocks =
       (std::max<std::int64_t>(1, kGemvBytes / matrix.row_bytes()) + kInt8BlockRows - 1) /
@@ -37,11 +56,12 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
         auto* scratch = int8_scratch.take<std::byte>(scratch_bytes);
         for (std::int64_t r0 = begin; r0 < end; r0 += kInt8BlockRows) {
           const std::int64_t rows = std::min(end - r0, kInt8BlockRows);
-          float out[kInt8GemvColumns * kInt8BlockRows];
-          kernels.gemv(matrix, r0, r0 + rows, packed, out, kInt8BlockRows, scratch);
-          for (const ProjectionSegment& s : run.segments)
-            for (std::int64_t t = 0; t < s.tokens; ++t)
-              run.store_token(r0, rows, out + (s.first + t) * kInt8BlockRows, s, t);
+          for (std::int64_t group = 0; group < all_groups; ++group) {
+            float out[kInt8GemvColumns * kInt8BlockRows];
+            kernels.gemv(matrix, r0, r0 + rows, packed + group * group_bytes, out, kInt8BlockRows,
+                         scratch);
+            store_group(run, r0, rows, out, group * kInt8GemvColumns, count_of(group));
+          }
         }
       });
 }
@@ -108,7 +128,11 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
 }  // namespace
 
 void multiply_integers(const ProjectionRun& run, const Int8Kernels& kernels) {
-  (run.tokens <= kernels.gemv_columns ? multiply_few : multiply_many)(run, kernels);
+  // Tokens of one text mostly have their outputs side by side, which gemm() gives.
+  const bool is_single = static_cast<std::int64_t>(run.segments.size()) == run.tokens;
+  std::int64_t few = kernels.gemv_columns(run.matrix);
+  if (!is_single) few = std::min(few, kInt8GemvColumns);
+  (run.tokens <= few ? multiply_few : multiply_many)(run, kernels);
 }
 
 }  // namespace anemone::exec
