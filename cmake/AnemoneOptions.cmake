@@ -35,7 +35,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(ANEMONE_CCACHE ccache)
 if(PROJECT_IS_TOP_LEVEL AND ANEMONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ANEMONE_CCACHE})
+  # It takes the included files from the compiler and so need not run the preprocessor first, which is a fifteenth of
+  # a first build.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 ${ANEMONE_CCACHE})
 endif()
 
 # Each test is a program of its own: linking them all takes a fifth of the time with lld.
