@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sampling/sampler.h"
 
+#include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 
 #include "engine/sampling/sampling_request.h"
@@ -58,6 +61,24 @@ TEST(Sampler, GreedyTakesInfinity) {
 }
 TEST(Sampler, PaddingRowsAreNeverTheHighest) {
   EXPECT_EQ(greedy({1, 2, 9, 9}, 2), 1);
+}
+
+TEST(Sampler, FindsTheFirstHighestOfALongVocabulary) {
+  std::mt19937 engine(5);
+  for (const std::size_t size : {1u, 15u, 16u, 17u, 1023u, 1024u, 1025u, 5000u}) {
+    SCOPED_TRACE(size);
+    for (int round = 0; round < 50; ++round) {
+      std::vector<float> logits(size);
+      // So few values that many share the highest.
+      for (float& logit : logits) logit = static_cast<float>(engine() % 40) - 35;
+      const auto highest = std::ranges::max_element(logits);
+      EXPECT_EQ(greedy(logits), highest - logits.begin());
+      const std::size_t nan = engine() % size;
+      logits[nan] = kNan;
+      EXPECT_EQ(make_sampler({}, 0).sample(logits).status().message(),
+                fmt::format("[logits] expected numbers, got NaN for token {}", nan));
+    }
+  }
 }
 
 TEST(Sampler, NanIsAnErrorWhereverItStands) {

@@ -21,6 +21,45 @@ std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
+struct Highest {
+  std::size_t id = 0;  // the first one that has it
+  float logit = -std::numeric_limits<float>::infinity();
+  bool has_nan = false;  // then the rest means nothing
+};
+
+// A vocabulary is long, and every text of a step waits for this. So the loop keeps a maximum for
+// each lane of a vector, and only the stretch that has the highest one is searched for its place.
+Highest highest_of(std::span<const float> logits) {
+  constexpr std::size_t kLanes = 16;
+  constexpr std::size_t kStretch = 1024;
+  Highest out;
+  std::size_t begin = 0;  // of the stretch that has the highest one
+  for (std::size_t first = 0; first < logits.size(); first += kStretch) {
+    const std::span<const float> some =
+        logits.subspan(first, std::min(kStretch, logits.size() - first));
+    float highest[kLanes];
+    std::ranges::fill(highest, -std::numeric_limits<float>::infinity());
+    std::uint32_t is_nan[kLanes] = {};
+    const auto add = [&](std::size_t lane, float logit) {
+      highest[lane] = logit > highest[lane] ? logit : highest[lane];
+      is_nan[lane] |= static_cast<std::uint32_t>(logit != logit);
+    };
+    std::size_t i = 0;
+    for (; i + kLanes <= some.size(); i += kLanes)
+      for (std::size_t lane = 0; lane < kLanes; ++lane) add(lane, some[i + lane]);
+    for (; i < some.size(); ++i) add(0, some[i]);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      out.has_nan = out.has_nan || is_nan[lane] != 0;
+      if (!(highest[lane] > out.logit)) continue;
+      out.logit = highest[lane];
+      begin = first;
+    }
+  }
+  const auto rest = logits.subspan(begin);
+  out.id = begin + static_cast<std::size_t>(std::ranges::find(rest, out.logit) - rest.begin());
+  return out;
+}
+
 }  // namespace
 
 Status check_sampling(const SamplingOptions& options) {
@@ -135,18 +174,16 @@ void Sampler::take(std::int32_t id) {
 }
 
 Result<std::int32_t> Sampler::pick(std::span<const float> logits) {
-  std::int32_t best = -1;
-  float highest = -std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) return corrupt("[logits] expected numbers, got NaN for token {}", i);
-    if (!(logits[i] > highest)) continue;
-    highest = logits[i];
-    best = static_cast<std::int32_t>(i);
-  }
-  if (best < 0)
+  const auto [best_id, highest, has_nan] = highest_of(logits);
+  if (has_nan)
+    return corrupt("[logits] expected numbers, got NaN for token {}",
+                   std::ranges::find_if(logits, [](float logit) { return std::isnan(logit); }) -
+                       logits.begin());
+  if (highest == -std::numeric_limits<float>::infinity())
     return invalid_argument(
         "[sampling] expected biases and penalties that leave one of {} tokens, got none left",
         logits.size());
+  const auto best = static_cast<std::int32_t>(best_id);
   if (options_.is_greedy() || std::isinf(highest)) return best;
 
   candidates_.clear();
