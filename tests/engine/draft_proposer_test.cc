@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/engine/fake_model.h"
+#include "tests/engine/loaded_fake.h"
 
 namespace anemone::engine {
 namespace {

@@ -86,7 +86,7 @@ TEST_P(Projections, BatchesGiveTheBitsOfSingleRuns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Forms, Projections,
+    Weights, Projections,
     ::testing::Values(CompressedForm{"int8", DType::kInt8, {1, 1, 1, 1}},
                       CompressedForm{"int8_rows", DType::kInt8, {40, 1, 1, 1}},
                       CompressedForm{"int8_blocks", DType::kInt8, {40, 2, 1, 1}},

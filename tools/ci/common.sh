@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Shared by the scripts of tools/ci; sourced, not run. Sets root, cache and jobs and goes to the root.
+# Shared by the scripts of tools/ci; sourced, not run. Prints the script's first comment for --help; sets root, cache and
+# jobs and goes to the root.
+case ${1-} in
+  -h | --help) sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${ANEMONE_CACHE:-$HOME/.cache/anemone}
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
