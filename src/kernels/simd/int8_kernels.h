@@ -34,8 +34,8 @@ inline constexpr std::int64_t kInt8GemvColumns = 8;    // of x, that gemv() take
 // The functions of one instruction set: pure, without threads of their own. All of `packed` and
 // `scratch` is 64-byte aligned.
 struct Int8Kernels {
-  // Up to so many columns gemv() is faster than gemm(). From kInt8GemvColumns on it is called for
-  // some columns after the others, with a block of rows that the cache keeps meanwhile.
+  // Up to so many columns gemv() is faster than gemm(). Of more than kInt8GemvColumns the caller
+  // gives a block of rows so many after the others, while the cache keeps the block.
   std::int64_t (*gemv_columns)(const Matrix& matrix);
   // Whether the functions below take the matrix: fp16, int8, int4 and palettes, with scales that
   // hold for whole vectors of a row.

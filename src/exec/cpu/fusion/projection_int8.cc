@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products in int8 arithmetic: gemv for few tokens, gemm for many.
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "exec/cpu/fusion/projection_run.h"
@@ -19,6 +20,11 @@ using kernels::simd::Matrix;
 constexpr std::int64_t kPackedBytes = 1 << 20;
 
 thread_local Scratch int8_scratch;
+
+// Whether every token belongs to another text.
+bool has_single_tokens(const ProjectionRun& run) {
+  return std::ssize(run.segments) == run.tokens;
+}
 
 // Stores rows [r0, r0 + rows) of the tokens [first, first + count). `out` is [token][row].
 void store_group(const ProjectionRun& run, std::int64_t r0, std::int64_t rows, float* out,
@@ -92,7 +98,7 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
       std::min(std::max<std::int64_t>(1, kPackedBytes / block_bytes), all_blocks);
   Scratch shared;
   auto* packed = shared.take<std::byte>(most * block_bytes);
-  const bool is_single = static_cast<std::int64_t>(run.segments.size()) == run.tokens;
+  const bool is_single = has_single_tokens(run);
   for (std::int64_t first_block = 0; first_block < all_blocks; first_block += most) {
     const std::int64_t blocks = std::min(most, all_blocks - first_block);
     const std::int64_t first = first_block * kInt8BlockColumns;
@@ -129,9 +135,8 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
 
 void multiply_integers(const ProjectionRun& run, const Int8Kernels& kernels) {
   // Tokens of one text mostly have their outputs side by side, which gemm() gives.
-  const bool is_single = static_cast<std::int64_t>(run.segments.size()) == run.tokens;
   std::int64_t few = kernels.gemv_columns(run.matrix);
-  if (!is_single) few = std::min(few, kInt8GemvColumns);
+  if (!has_single_tokens(run)) few = std::min(few, kInt8GemvColumns);
   (run.tokens <= few ? multiply_few : multiply_many)(run, kernels);
 }
 
