@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speculative decoding in the engine loop: whoever proposes whatever, a text is the one without
 // proposals.
+#include <algorithm>
 #include <deque>
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "base/file.h"
 #include "engine/loop/engine.h"
@@ -182,13 +184,26 @@ TEST_P(Speculating, TextsAreTheSameWithNgrams) {
 }
 
 TEST_P(Speculating, AVerifyStepThatFailsHarmsNoText) {
-  for (const int after : {3, 10, 25}) {
-    fake_->executor.counts().fail_after = after;
-    fake_->executor.counts().failures = 1;
-    const auto got = run(fake_->model, asked_, engine_options(4, scripted(Script::kMixed, texts_)));
-    EXPECT_EQ(fake_->executor.counts().failures, 0) << "or nothing was tested";
-    ASSERT_EQ(got.size(), plain_.size());
-    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i].ids, plain_[i].ids) << i;
+  constexpr std::size_t kFirst = 16;  // this one and the three after it have 17 to 20 tokens
+  for (const auto& [texts, after] : {std::pair<std::size_t, int>{1, 1}, {4, 1}, {4, 5}, {4, 9}}) {
+    // A step fails once every text has `after` tokens: then nobody reads a prompt, whose failure
+    // would end its text, and all have proposals.
+    auto& counts = fake_->executor.counts();
+    std::deque<Asked> asked(asked_.begin() + kFirst,
+                            asked_.begin() + kFirst + static_cast<std::ptrdiff_t>(texts));
+    std::vector<int> tokens(texts);
+    counts.failures = 1;
+    for (std::size_t i = 0; i < texts; ++i)
+      asked[i].options.is_complete = [&, i, least = after] {
+        ++tokens[i];
+        if (counts.failures == 1 && *std::ranges::min_element(tokens) >= least)
+          counts.fail_after = 0;
+        return false;
+      };
+    const auto got =
+        run(fake_->model, asked, engine_options(texts, scripted(Script::kPerfect, texts_)));
+    EXPECT_EQ(counts.failures, 0) << "or nothing was tested";
+    for (std::size_t i = 0; i < texts; ++i) ASSERT_EQ(got[i].ids, plain_[kFirst + i].ids);
   }
 }
 
