@@ -35,8 +35,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(ANEMONE_CCACHE ccache)
 if(PROJECT_IS_TOP_LEVEL AND ANEMONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # It takes the included files from the compiler and so need not run the preprocessor first, which is a fifteenth of
-  # a first build.
+  # It takes the included files from the compiler, so that a first build need not run the preprocessor before it.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 ${ANEMONE_CCACHE})
 endif()
 

@@ -184,14 +184,18 @@ TEST_P(Speculating, TextsAreTheSameWithNgrams) {
 }
 
 TEST_P(Speculating, AVerifyStepThatFailsHarmsNoText) {
-  constexpr std::size_t kFirst = 16;  // this one and the three after it have 17 to 20 tokens
+  constexpr std::ptrdiff_t kFirst = 16;  // this text and the three after it have 17 to 20 tokens
+  std::deque<Asked> asked = asked_;
+  std::vector<GenerateResult> plain = plain_;
+  std::rotate(asked.begin(), asked.begin() + kFirst, asked.end());
+  std::rotate(plain.begin(), plain.begin() + kFirst, plain.end());
+  std::vector<int> tokens;
+  auto& counts = fake_->executor.counts();
   for (const auto& [texts, after] : {std::pair<std::size_t, int>{1, 1}, {4, 1}, {4, 5}, {4, 9}}) {
-    // A step fails once every text has `after` tokens: then nobody reads a prompt, whose failure
-    // would end its text, and all have proposals.
-    auto& counts = fake_->executor.counts();
-    std::deque<Asked> asked(asked_.begin() + kFirst,
-                            asked_.begin() + kFirst + static_cast<std::ptrdiff_t>(texts));
-    std::vector<int> tokens(texts);
+    SCOPED_TRACE(::testing::Message() << texts << " texts, after " << after << " tokens");
+    // The step fails that follows once each of the first texts has `after` tokens: they do not read
+    // their prompts any more, and a prompt alone in a step would end its text.
+    tokens.assign(texts, 0);
     counts.failures = 1;
     for (std::size_t i = 0; i < texts; ++i)
       asked[i].options.is_complete = [&, i, least = after] {
@@ -203,7 +207,8 @@ TEST_P(Speculating, AVerifyStepThatFailsHarmsNoText) {
     const auto got =
         run(fake_->model, asked, engine_options(texts, scripted(Script::kPerfect, texts_)));
     EXPECT_EQ(counts.failures, 0) << "or nothing was tested";
-    for (std::size_t i = 0; i < texts; ++i) ASSERT_EQ(got[i].ids, plain_[kFirst + i].ids);
+    ASSERT_EQ(got.size(), plain.size());
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i].ids, plain[i].ids) << i;
   }
 }
 

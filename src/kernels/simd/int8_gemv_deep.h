@@ -65,7 +65,7 @@ inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const 
   __m512i high[kRows][Row::kSteps];
   __m512i low[kRows][Row::kSteps];
   unroll<kRows>([&](auto r) {
-    prefetch_read<Row>(rows[r].at + step / Row::kSteps * Row::kReadBytes);
+    prefetch_after(rows[r], step);
     const auto bytes = rows[r].read(step, mask);
     unroll<Row::kSteps>([&](auto s) { rows[r].template split<s>(bytes, high[r][s], low[r][s]); });
   });
@@ -95,8 +95,7 @@ inline void add_scale_blocks(const Int4BlockSumsRow& row, std::int64_t step, __m
                              const GemvColumns& columns, LaneSums<1, kColumns>& sums) {
   const std::int8_t* const parts = columns.parts() + step * kColumns * 2 * kStep;
   const std::int32_t* const offsets = columns.block_offsets() + step / 2 * kColumns * 2 * 16;
-  using Row = Int4BlockSumsRow;
-  prefetch_read<Row>(row.at + step / Row::kSteps * Row::kReadBytes);
+  prefetch_after(row, step);
   const __m512i pairs = row.read(step, mask);
   const __m512i factors = row.factors(step);
   __m512i ignored;
@@ -147,8 +146,7 @@ template <int kReads, int kColumns, int kDepth>
                                                   std::int64_t step, __mmask64 mask,
                                                   const GemvColumns& columns,
                                                   LaneSums<1, kColumns>& sums) {
-  using Row = Int8BlockSumsRow<kDepth>;
-  constexpr int kSteps = Row::kSteps;
+  constexpr int kSteps = Int8BlockSumsRow<kDepth>::kSteps;
   __m512i block_sums[kColumns][4];
   unroll<4>([&](auto i) __attribute__((always_inline)) {
     if constexpr (i >= kReads) {
@@ -157,7 +155,7 @@ template <int kReads, int kColumns, int kDepth>
       const std::int64_t at = step + i * kSteps;
       const std::int8_t* const parts = columns.parts() + at * kColumns * 2 * kStep;
       const std::int32_t* const offsets = columns.block_offsets() + at / kSteps * kColumns * 2 * 16;
-      prefetch_read<Row>(row.at + at / kSteps * Row::kReadBytes);
+      prefetch_after(row, at);
       const auto bytes = row.read(at, i == kReads - 1 ? mask : ~__mmask64{0});
       unroll<kColumns>([&](auto n) __attribute__((always_inline)) {
         __m512i high = _mm512_load_si512(offsets + n * 2 * 16);

@@ -81,7 +81,7 @@ class LaneProducts {
     for (std::int64_t step = 0; step < steps; ++step, parts += kLanes * kStep) {
       unroll<kRows>([&](auto r) __attribute__((always_inline)) {
         // What follows the rows in memory, in its order, which the processor's prefetcher takes up.
-        prefetch(rows[0] + (step * kRows + r) * kStep);
+        prefetch(rows[0] + (step * kRows + r) * kStep, kAheadBytes);
         sums.weights[r] =
             _mm512_dpbusd_epi32(sums.weights[r], ones, _mm512_loadu_si512(rows[r] + step * kStep));
       });

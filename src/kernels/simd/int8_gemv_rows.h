@@ -41,21 +41,26 @@ inline std::int64_t few_steps(const Matrix& m) {
 inline __m512i flip(__m512i parts) {
   return _mm512_xor_si512(parts, _mm512_set1_epi8(-128));
 }
-// Prefetches what lies `ahead` bytes after `at`. Always inlined: GCC takes the function for one
+// Prefetches what lies `distance` bytes after `at`. Always inlined: GCC takes the function for one
 // without effect and leaves out calls of it.
-[[gnu::always_inline]] inline void prefetch(const std::byte* at, std::int64_t ahead = kAheadBytes) {
+[[gnu::always_inline]] inline void prefetch(const std::byte* at, std::int64_t distance) {
   // The address may lie beyond the mapping: a prefetch is a hint and never faults.
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) +
-                                             static_cast<std::uintptr_t>(ahead)),
+                                             static_cast<std::uintptr_t>(distance)),
                _MM_HINT_T0);
 }
 
-// The same for as much as a read of `Row` takes.
+// The same for the bytes of a read, `distance` bytes after the begin of the row.
 template <typename Row>
-[[gnu::always_inline]] inline void prefetch_read(const std::byte* at,
-                                                 std::int64_t ahead = kAheadBytes) {
+[[gnu::always_inline]] inline void prefetch_read(const Row& row, std::int64_t distance) {
   constexpr std::int64_t kLine = 64;
-  for (std::int64_t i = 0; i < Row::kReadBytes; i += kLine) prefetch(at, ahead + i);
+  for (std::int64_t i = 0; i < Row::kReadBytes; i += kLine) prefetch(row.at, distance + i);
+}
+
+// For rows that are read one after the other: kAheadBytes after what is read at `step`.
+template <typename Row>
+[[gnu::always_inline]] inline void prefetch_after(const Row& row, std::int64_t step) {
+  prefetch_read(row, step / Row::kSteps * Row::kReadBytes + kAheadBytes);
 }
 
 // Where to prefetch while groups of kRows rows are read, each row of a group at the same time: what

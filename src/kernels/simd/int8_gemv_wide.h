@@ -117,7 +117,7 @@ class WideProducts {
       __m512i high[kRows];
       __m512i low[kRows];
       unroll<kRows>([&](auto r) {
-        if constexpr (s == 0) prefetch_read<Row>(rows[r].at, ahead);
+        if constexpr (s == 0) prefetch_read(rows[r], ahead);
         // Each step reads the row again: there are not enough registers to keep the bytes of all
         // rows.
         rows[r].template split<s>(rows[r].read(step, mask), high[r], low[r]);
