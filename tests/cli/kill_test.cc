@@ -135,15 +135,19 @@ TEST(Kill, AnInterruptedCompileLeavesNothing) {
   const TemporaryFolder folder;
   const std::string output = folder.file("artifact");
   const std::string model = source_path("models/pocket/checkpoint");
+  const auto begin = Clock::now();
+  ASSERT_EQ(run_anemone(fmt::format("compile '{}' -o '{}'", model, folder.file("whole"))).code, 0);
+  const auto whole_time = Clock::now() - begin;
   int left_work = 0;
-  for (int moment = 0; moment < 12; ++moment) {
+  constexpr int kInterrupts = 12;
+  for (int moment = 0; moment < kInterrupts; ++moment) {
     const int signal = std::array{SIGINT, SIGTERM, SIGHUP}[static_cast<std::size_t>(moment % 3)];
     SCOPED_TRACE(fmt::format("signal {} at moment {}", signal, moment));
     const pid_t pid = start({"compile", model, "-o", output});
     ASSERT_GT(pid, 0);
     while (!fs::exists(output + ".partial") && !fs::exists(output))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 * moment));
+    std::this_thread::sleep_for(whole_time * moment / kInterrupts);
     ::kill(pid, signal);
     int status = 0;
     ASSERT_EQ(::waitpid(pid, &status, 0), pid);
