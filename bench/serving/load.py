@@ -103,8 +103,8 @@ def table(options, seed):
     print("streams  tok/s  first token ms (median, p95)  between tokens ms (median, p95)  load generator's processors")
     totals = {}
     for count in options.streams:
-        streams = [Stream(options.url, prompt_of(f"{seed} {count} {i}", options.prompt, options.vocab), options.tokens)
-                   for i in range(count)]
+        streams = [Stream(options.url, prompt_of(f"{seed} {count} {i}", options.prompt, options.vocab), options.tokens,
+                          **options.request) for i in range(count)]
         time_s, share = cpu_share(lambda: together(streams))
         # The speed of the decoding itself: from the last first token to the first last one would leave streams out.
         decoded = sum(stream.tokens - 1 for stream in streams)
@@ -233,6 +233,8 @@ def main():
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--prompt", type=int, default=32, help="tokens of each prompt of the table")
     parser.add_argument("--tokens", type=int, default=64, help="tokens of each answer of the table")
+    parser.add_argument("--request", type=json.loads, default={}, metavar="JSON",
+                        help="""more fields of the table's requests, such as '{"temperature": 0.7, "top_p": 0.8}'""")
     parser.add_argument("--long", type=int, default=2000, help="tokens of the long prompt")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--requests", type=int, default=1000)

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+
+#include "engine/session/logit_row.h"
 
 namespace anemone::engine {
 
@@ -15,17 +16,26 @@ TokenLogprobs token_logprobs(std::span<const float> logits, std::int32_t id, std
     // An infinite logit has all of the probability, and no NaN comes of it.
     return static_cast<double>(std::min(logit, std::numeric_limits<float>::max()));
   };
-  std::vector<std::int32_t> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  double highest = -std::numeric_limits<double>::infinity();
-  for (const std::int32_t token : ids) highest = std::max(highest, value(token));
-  double sum = 0;
-  for (const std::int32_t token : ids) sum += std::exp(value(token) - highest);
-  const double log_sum = highest + std::log(sum);
+  LogitRow row;
+  row.set(logits);
+  std::vector<float> clipped;
+  if (std::isinf(row.highest())) {
+    clipped.assign(logits.begin(), logits.end());
+    for (float& logit : clipped) logit = std::min(logit, std::numeric_limits<float>::max());
+    row.set(clipped);
+  }
+  double log_sum = 0;
+  if (!std::isinf(row.highest())) {
+    std::vector<double> sums;
+    log_sum = static_cast<double>(row.highest()) + std::log(row.sum_weights(1, sums));
+  }
 
   TokenLogprobs out;
   out.logprob = value(id) - log_sum;
-  const auto count = std::min(ids.size(), static_cast<std::size_t>(std::max<std::int64_t>(0, top)));
+  const auto count =
+      std::min(logits.size(), static_cast<std::size_t>(std::max<std::int64_t>(0, top)));
+  std::vector<std::int32_t> ids;
+  if (count > 0) row.find(row.bound(count), ids);
   std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(),
                     [&](std::int32_t a, std::int32_t b) {
                       const double x = value(a);

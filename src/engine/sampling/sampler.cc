@@ -21,44 +21,9 @@ std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-struct Highest {
-  std::size_t id = 0;  // the first one that has it
-  float logit = -std::numeric_limits<float>::infinity();
-  bool has_nan = false;  // then the rest means nothing
-};
-
-// A vocabulary is long, and every text of a step waits for this. So the loop keeps a maximum for
-// each lane of a vector, and only the stretch that has the highest one is searched for its place.
-Highest highest_of(std::span<const float> logits) {
-  constexpr std::size_t kLanes = 16;
-  constexpr std::size_t kStretch = 1024;
-  Highest out;
-  std::size_t begin = 0;  // of the stretch that has the highest one
-  for (std::size_t first = 0; first < logits.size(); first += kStretch) {
-    const std::span<const float> some =
-        logits.subspan(first, std::min(kStretch, logits.size() - first));
-    float highest[kLanes];
-    std::ranges::fill(highest, -std::numeric_limits<float>::infinity());
-    std::uint32_t is_nan[kLanes] = {};
-    const auto add = [&](std::size_t lane, float logit) {
-      highest[lane] = logit > highest[lane] ? logit : highest[lane];
-      is_nan[lane] |= static_cast<std::uint32_t>(logit != logit);
-    };
-    std::size_t i = 0;
-    for (; i + kLanes <= some.size(); i += kLanes)
-      for (std::size_t lane = 0; lane < kLanes; ++lane) add(lane, some[i + lane]);
-    for (; i < some.size(); ++i) add(0, some[i]);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      out.has_nan = out.has_nan || is_nan[lane] != 0;
-      if (!(highest[lane] > out.logit)) continue;
-      out.logit = highest[lane];
-      begin = first;
-    }
-  }
-  const auto rest = logits.subspan(begin);
-  out.id = begin + static_cast<std::size_t>(std::ranges::find(rest, out.logit) - rest.begin());
-  return out;
-}
+// What is left out when logits are chosen by their distance from the highest must be too unlikely
+// by more than the rounding of that distance.
+constexpr double kSlack = 0.01;
 
 }  // namespace
 
@@ -116,46 +81,95 @@ double Sampler::next_uniform() {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-void Sampler::keep_top_k() {
-  const auto k = static_cast<std::size_t>(options_.top_k);
-  if (k == 0 || k >= candidates_.size()) return;
-  const auto kth = candidates_.begin() + static_cast<std::ptrdiff_t>(k - 1);
-  std::nth_element(candidates_.begin(), kth, candidates_.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
-  const double threshold = kth->score;
-  std::erase_if(candidates_, [&](const Candidate& c) { return c.score < threshold; });
-  // nth_element leaves an order that differs between standard libraries.
-  std::ranges::sort(candidates_, {}, &Candidate::id);
+void Sampler::take_from(float bound) {
+  // Minus infinity is the logit of tokens that are barred.
+  row_.find(std::max(bound, std::numeric_limits<float>::lowest()), ids_);
+  candidates_.clear();
+  for (const std::int32_t id : ids_)
+    candidates_.push_back({row_.logits()[static_cast<std::size_t>(id)], id});
 }
 
-void Sampler::keep_top_p() {
-  double total = 0;
-  for (const Candidate& candidate : candidates_) total += candidate.weight();
+void Sampler::take_within(double distance) {
+  constexpr auto kLowest = static_cast<double>(std::numeric_limits<float>::lowest());
+  const double bound =
+      static_cast<double>(row_.highest()) - (distance + kSlack) * options_.temperature;
+  take_from(static_cast<float>(std::max(bound, kLowest)));
+}
+
+void Sampler::take_top_k() {
+  const auto k = static_cast<std::size_t>(options_.top_k);
+  take_from(row_.bound(k));
+  if (candidates_.size() <= k) return;
+  scores_.clear();
+  for (const Candidate& candidate : candidates_) scores_.push_back(candidate.logit);
+  const auto kth = scores_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  std::nth_element(scores_.begin(), kth, scores_.end(), std::greater<>());
+  std::erase_if(candidates_, [&](const Candidate& c) { return c.logit < *kth; });
+}
+
+// All that are left out, were each as likely as the least likely that is not, have less than
+// 1 - top_p of the probability.
+void Sampler::take_enough_for_top_p(double total) {
+  const auto most = static_cast<double>(row_.logits().size());
+  take_within(std::log(most / ((1 - options_.top_p) * total)));
+}
+
+void Sampler::keep_top_p(double total) {
   // A heap gives the most likely tokens one by one: few are needed of a large vocabulary.
   const auto below = [](const Candidate& a, const Candidate& b) {
-    return a.score != b.score ? a.score < b.score : a.id > b.id;
+    return a.logit != b.logit ? a.logit < b.logit : a.id > b.id;
   };
   std::ranges::make_heap(candidates_, below);
-  std::vector<Candidate> kept;
   double sum = 0;
-  while (!candidates_.empty() && (kept.empty() || sum < options_.top_p * total)) {
-    std::ranges::pop_heap(candidates_, below);
-    kept.push_back(candidates_.back());
-    candidates_.pop_back();
-    sum += kept.back().weight();
+  auto kept = candidates_.end();
+  while (kept != candidates_.begin() &&
+         (kept == candidates_.end() || sum < options_.top_p * total)) {
+    std::ranges::pop_heap(candidates_.begin(), kept, below);
+    sum += weight((--kept)->id);
   }
-  candidates_ = std::move(kept);
+  candidates_.erase(candidates_.begin(), kept);
+  std::ranges::reverse(candidates_);
 }
 
-double Sampler::keep_min_p() {
-  // Scores are distances from the highest, so the highest probability is that of score 0.
-  if (options_.min_p > 0) {
-    const double threshold = std::log(options_.min_p);
-    std::erase_if(candidates_, [&](const Candidate& c) { return c.score < threshold; });
-  }
+double Sampler::sum_candidates() const {
   double total = 0;
-  for (const Candidate& candidate : candidates_) total += candidate.weight();
+  for (const Candidate& candidate : candidates_) total += weight(candidate.id);
   return total;
+}
+
+std::int32_t Sampler::draw_from_all() {
+  double left = next_uniform() * row_.sum_weights(options_.temperature, sums_);
+  const auto ids = static_cast<std::int32_t>(row_.logits().size());
+  constexpr auto kStretch = static_cast<std::int32_t>(LogitRow::kStretch);
+  std::int32_t last = row_.first_highest();
+  std::int32_t first = 0;
+  for (const double sum : sums_) {
+    const std::int32_t end = std::min(first + kStretch, ids);
+    if (left < sum) {
+      for (std::int32_t id = first; id < end; ++id) {
+        const double share = weight(id);
+        if (share > 0) last = id;
+        left -= share;
+        if (left < 0) return id;
+      }
+      // Rounding may leave a small remainder; it belongs to the last token that has any weight.
+      return last;
+    }
+    left -= sum;
+    first = end;
+  }
+  return last;
+}
+
+std::int32_t Sampler::draw_from_candidates() {
+  double left = next_uniform() * sum_candidates();
+  for (const Candidate& candidate : candidates_) {
+    left -= weight(candidate.id);
+    if (left < 0) return candidate.id;
+  }
+  for (std::size_t i = candidates_.size(); i-- > 0;)
+    if (weight(candidates_[i].id) > 0) return candidates_[i].id;
+  return row_.first_highest();
 }
 
 Result<std::int32_t> Sampler::sample(std::span<const float> logits) {
@@ -174,38 +188,35 @@ void Sampler::take(std::int32_t id) {
 }
 
 Result<std::int32_t> Sampler::pick(std::span<const float> logits) {
-  const auto [best_id, highest, has_nan] = highest_of(logits);
-  if (has_nan)
+  row_.set(logits);
+  if (row_.has_nan())
     return corrupt("[logits] expected numbers, got NaN for token {}",
                    std::ranges::find_if(logits, [](float logit) { return std::isnan(logit); }) -
                        logits.begin());
-  if (highest == -std::numeric_limits<float>::infinity())
+  if (row_.highest() == -std::numeric_limits<float>::infinity())
     return invalid_argument(
         "[sampling] expected biases and penalties that leave one of {} tokens, got none left",
         logits.size());
-  const auto best = static_cast<std::int32_t>(best_id);
-  if (options_.is_greedy() || std::isinf(highest)) return best;
+  if (options_.is_greedy() || std::isinf(row_.highest())) return row_.first_highest();
 
-  candidates_.clear();
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isinf(logits[i])) continue;
-    // Taken from the highest first: no temperature can make it overflow.
-    const double distance = static_cast<double>(logits[i]) - static_cast<double>(highest);
-    candidates_.push_back({distance / options_.temperature, static_cast<std::int32_t>(i)});
+  const bool has_top_k =
+      options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(logits.size());
+  const bool has_top_p = options_.top_p < 1;
+  if (has_top_k) {
+    take_top_k();
+    if (has_top_p) keep_top_p(sum_candidates());
+  } else if (has_top_p) {
+    const double total = row_.sum_weights(options_.temperature, sums_);
+    take_enough_for_top_p(total);
+    keep_top_p(total);
+  } else if (options_.min_p > 0) {
+    take_within(-std::log(options_.min_p));
+  } else {
+    return draw_from_all();
   }
-  keep_top_k();
-  if (options_.top_p < 1) keep_top_p();
-  const double total = keep_min_p();
-
-  double left = next_uniform() * total;
-  for (const Candidate& candidate : candidates_) {
-    left -= candidate.weight();
-    if (left < 0) return candidate.id;
-  }
-  // Rounding may leave a small remainder; it belongs to the last token that has any weight.
-  for (std::size_t i = candidates_.size(); i-- > 0;)
-    if (candidates_[i].weight() > 0) return candidates_[i].id;
-  return best;
+  // Weights are shares of the highest one, which is 1.
+  std::erase_if(candidates_, [&](const Candidate& c) { return weight(c.id) < options_.min_p; });
+  return draw_from_candidates();
 }
 
 }  // namespace anemone::engine

@@ -4,7 +4,6 @@
 #include <anemone/status.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "base/json.h"
 #include "engine/sampling/logit_processors.h"
 #include "engine/sampling/logprobs.h"
+#include "engine/session/logit_row.h"
 
 namespace anemone::engine {
 
@@ -69,9 +69,8 @@ class Sampler {
 
  private:
   struct Candidate {
-    double score = 0;  // (logit - highest logit) / temperature
+    float logit = 0;
     std::int32_t id = 0;
-    double weight() const { return std::exp(score); }
   };
 
   Sampler(const SamplingOptions& options, std::int64_t id_limit,
@@ -83,10 +82,20 @@ class Sampler {
                : logits;
   }
   Result<std::int32_t> pick(std::span<const float> logits);
-  void keep_top_k();
-  void keep_top_p();  // leaves the candidates sorted
-  // Returns the sum of the weights that are left.
-  double keep_min_p();
+  // These make the tokens candidates whose logits are at least `bound`; within `distance` of the
+  // highest after the temperature, and somewhat more; that top-k leaves; that top-p may leave.
+  void take_from(float bound);
+  void take_within(double distance);
+  void take_top_k();
+  void take_enough_for_top_p(double total);
+  // `total`: of the weights before top-p. Leaves the candidates sorted.
+  void keep_top_p(double total);
+  double weight(std::int32_t id) const {
+    return static_cast<double>(row_.weight(id, options_.temperature));
+  }
+  double sum_candidates() const;
+  std::int32_t draw_from_all();
+  std::int32_t draw_from_candidates();
   double next_uniform();  // [0, 1)
 
   SamplingOptions options_;
@@ -94,7 +103,11 @@ class Sampler {
   LogitProcessors processors_;
   std::vector<float> processed_;
   std::uint64_t draws_ = 0;
+  LogitRow row_;
+  std::vector<std::int32_t> ids_;
   std::vector<Candidate> candidates_;
+  std::vector<float> scores_;
+  std::vector<double> sums_;  // of the weights in each stretch of the row
 };
 
 }  // namespace anemone::engine

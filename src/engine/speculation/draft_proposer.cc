@@ -5,14 +5,16 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/session/logit_row.h"
 
 namespace anemone::engine {
 namespace {
 
 std::int32_t most_likely(const Prediction& prediction, std::size_t ids) {
   if (prediction.argmax) return *prediction.argmax;
-  const auto logits = prediction.logits.first(std::min(prediction.logits.size(), ids));
-  return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
+  LogitRow row;
+  row.set(prediction.logits.first(std::min(prediction.logits.size(), ids)));
+  return row.first_highest();
 }
 
 }  // namespace
