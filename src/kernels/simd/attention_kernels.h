@@ -17,6 +17,13 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
+// Prefetches `count` elements. Keys and values are longer than a page, at whose end the processor's
+// own prefetching stops.
+[[gnu::always_inline]] inline void prefetch(const Half* at, std::int64_t count) {
+  constexpr std::int64_t kLine = 64 / sizeof(Half);
+  for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(at + i);
+}
+
 // The score of a position that the row of a lane does not attend to: lower than any other.
 constexpr float kHidden = -1e30f;
 
@@ -99,6 +106,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     const std::int64_t count = end - s < kAttendRows ? end - s : kAttendRows;
     const std::int64_t padded = (count + kWidth - 1) / kWidth * kWidth;
     const bool hides_some = s < open || s + count > close;
+    prefetch(head.values + s * dim, count * dim);
     to_floats(head.keys + s * dim, block, count * dim);
     for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
     multiply_left({block, dim, 1}, count, dim, q, kAttendRows, runs.rows, scores, kAttendRows);
@@ -106,6 +114,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     if (hides_some) hide_positions(runs, s, count, scores);
     for (std::int64_t i = count * kAttendRows; i < padded * kAttendRows; ++i) scores[i] = kHidden;
     add_scores(scores, padded, runs.rows, top, total, out, dim);
+    prefetch(head.keys + (s + kAttendRows) * dim, kAttendRows * dim);
     to_floats(head.values + s * dim, block, count * dim);
     (hides_some ? multiply_left<true> : multiply_left<false>)({block, 1, dim}, dim, count, scores,
                                                               kAttendRows, runs.rows, out,
@@ -120,12 +129,65 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
   }
 }
 
+#if defined(ANEMONE_SIMD_AVX512)
+// Eight rows of 32 halves: the 16 bytes l of out[j] become element 8 * l + j of each row.
+[[gnu::always_inline]] inline void transpose_eight(const Half* rows, std::int64_t stride,
+                                                   __m512i* out) {
+  __m512i a[8];
+  __m512i b[8];
+  unroll<8>([&](auto i) __attribute__((always_inline)) {
+    a[i] = _mm512_loadu_si512(rows + i * stride);
+  });
+  // Rows i and i + 4 next to each other, then i and i + 2 of those, then i and i + 1.
+  unroll<4>([&](auto i) __attribute__((always_inline)) {
+    b[2 * i] = _mm512_unpacklo_epi16(a[i], a[i + 4]);
+    b[2 * i + 1] = _mm512_unpackhi_epi16(a[i], a[i + 4]);
+  });
+  unroll<4>([&](auto i) __attribute__((always_inline)) {
+    a[2 * i] = _mm512_unpacklo_epi16(b[i], b[i + 4]);
+    a[2 * i + 1] = _mm512_unpackhi_epi16(b[i], b[i + 4]);
+  });
+  unroll<4>([&](auto i) __attribute__((always_inline)) {
+    out[2 * i] = _mm512_unpacklo_epi16(a[i], a[i + 4]);
+    out[2 * i + 1] = _mm512_unpackhi_epi16(a[i], a[i + 4]);
+  });
+}
+
+// Sixteen rows of 32 halves as floats [32, kAttendRows].
+inline void transpose_halves(const Half* rows, std::int64_t stride, float* out) {
+  __m512i low[8];
+  __m512i high[8];
+  transpose_eight(rows, stride, low);
+  transpose_eight(rows + 8 * stride, stride, high);
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+  const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  unroll<8>([&](auto j) __attribute__((always_inline)) {
+    const auto put = [&](std::int64_t d, __m256i halves) __attribute__((always_inline)) {
+      _mm512_storeu_ps(out + d * kAttendRows, _mm512_cvtph_ps(halves));
+    };
+    const __m512i a = _mm512_permutex2var_epi64(low[j], first, high[j]);
+    const __m512i b = _mm512_permutex2var_epi64(low[j], second, high[j]);
+    put(j, _mm512_castsi512_si256(a));
+    put(8 + j, _mm512_extracti64x4_epi64(a, 1));
+    put(16 + j, _mm512_castsi512_si256(b));
+    put(24 + j, _mm512_extracti64x4_epi64(b, 1));
+  });
+}
+#endif
+
 // Positions [begin, end) of a block of keys, fp16 [position, dim], as floats [dim, kAttendRows];
-// what fills their vectors up is 0.
-inline void transpose_keys(const Half* keys, std::int64_t dim, std::int64_t begin, std::int64_t end,
-                           float* out) {
-  for (std::int64_t s = begin / kWidth * kWidth; s < end; s += kWidth)
-    for (std::int64_t d = 0; d < dim; d += kWidth) {
+// what fills their vectors up is 0. Prefetches the values, which are needed next.
+inline void transpose_keys(const Half* keys, const Half* values, std::int64_t dim,
+                           std::int64_t begin, std::int64_t end, float* out) {
+  for (std::int64_t s = begin / kWidth * kWidth; s < end; s += kWidth) {
+    for (int i = 0; i < kWidth; ++i) prefetch(values + (s + i) * dim, dim);
+    std::int64_t d = 0;
+#if defined(ANEMONE_SIMD_AVX512)
+    if (s >= begin && s + kWidth <= end)
+      for (; d + 32 <= dim; d += 32)
+        transpose_halves(keys + s * dim + d, dim, out + d * kAttendRows + s);
+#endif
+    for (; d < dim; d += kWidth) {
       Floats some[kWidth];
       for (int i = 0; i < kWidth; ++i)
         some[i] = s + i < begin || s + i >= end
@@ -135,6 +197,24 @@ inline void transpose_keys(const Half* keys, std::int64_t dim, std::int64_t begi
       const std::int64_t left = dim - d < kWidth ? dim - d : kWidth;
       for (std::int64_t i = 0; i < left; ++i) store(out + (d + i) * kAttendRows + s, some[i]);
     }
+  }
+}
+
+// `count` values as floats [count, attend_depth(dim)]. Prefetches a block of keys, which are needed
+// next.
+inline void load_values(const Half* values, const Half* keys, std::int64_t dim, std::int64_t count,
+                        float* out) {
+  const std::int64_t depth = attend_depth(dim);
+  const std::int64_t whole = dim / kWidth * kWidth;
+  for (std::int64_t k = 0; k < kAttendRows; ++k) {
+    prefetch(keys + k * dim, dim);
+    if (k >= count) continue;
+    const Half* const from = values + k * dim;
+    float* const to = out + k * depth;
+    for (std::int64_t d = 0; d < whole; d += kWidth) store(to + d, load_halves(from + d));
+    for (std::int64_t d = whole; d < dim; ++d) to[d] = to_float(from[d]);
+    for (std::int64_t d = dim; d < depth; ++d) to[d] = 0;
+  }
 }
 
 // Scores [kAttendRows] of one row, of which those of [begin, end) count, become weights. Gives what
@@ -162,11 +242,11 @@ inline void attend(const AttentionHead& head, const float* q, std::int64_t rows,
                    std::int64_t end, float* out, float* scratch) {
   const std::int64_t dim = head.dim;
   const std::int64_t depth = attend_depth(dim);
-  float* scores = scratch;                     // [rows, kAttendRows]
-  float* mixed = scores + rows * kAttendRows;  // [rows, depth]
+  float* block = scratch;
+  float* scores = block + kAttendRows * depth;  // [rows, kAttendRows]
+  float* mixed = scores + rows * kAttendRows;   // [rows, depth]
   float* top = mixed + rows * depth;
   float* total = top + rows;
-  float* block = total + rows;
   for (std::int64_t r = 0; r < rows; ++r) {
     top[r] = head.sinks == nullptr ? kHidden : head.sinks[r];
     total[r] = head.sinks == nullptr ? 0.0f : 1.0f;
@@ -177,19 +257,18 @@ inline void attend(const AttentionHead& head, const float* q, std::int64_t rows,
     const std::int64_t last = end - s < kAttendRows ? end - s : kAttendRows;
     const std::int64_t place = first / kWidth * kWidth;
     const std::int64_t places = (last + kWidth - 1) / kWidth * kWidth - place;
-    transpose_keys(head.keys + s * dim, dim, first, last, block);
+    transpose_keys(head.keys + s * dim, head.values + s * dim, dim, first, last, block);
     for (std::int64_t i = 0; i < rows * kAttendRows; ++i) scores[i] = 0;
     multiply_left({q, dim, 1}, rows, dim, block + place, kAttendRows, places, scores + place,
                   kAttendRows);
     for (std::int64_t r = 0; r < rows; ++r) {
       const float scale = add_row_scores(scores + r * kAttendRows, first, last, top[r], total[r]);
+      if (scale == 1) continue;
       for (std::int64_t d = 0; d < depth; d += kWidth)
         store(mixed + r * depth + d, load(mixed + r * depth + d) * scale);
     }
-    for (std::int64_t k = first; k < last; ++k) {
-      to_floats(head.values + (s + k) * dim, block + k * depth, dim);
-      for (std::int64_t d = dim; d < depth; ++d) block[k * depth + d] = 0;
-    }
+    load_values(head.values + (s + first) * dim, head.keys + (s + kAttendRows) * dim, dim,
+                last - first, block + first * depth);
     multiply_left({scores + first, kAttendRows, 1}, rows, last - first, block + first * depth,
                   depth, depth, mixed, depth);
   }

@@ -164,9 +164,13 @@ inline float sum(Floats v) {
 }
 
 inline float highest(Floats v) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return _mm512_reduce_max_ps((__m512)v);
+#else
   float m = v[0];
   for (int i = 1; i < kWidth; ++i) m = v[i] > m ? v[i] : m;
   return m;
+#endif
 }
 
 // e^x to about 2 ulp: 2^n * p(r) with r in [-ln2/2, ln2/2] and p a polynomial of degree 6 (Taylor).
