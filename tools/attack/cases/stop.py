@@ -224,6 +224,9 @@ def stdin_stalled(trial):
     started = trial.start(
         "serve", trial.pocket(), "--stdin", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
+    os.write(started.stdin.fileno(), b"[]\n")
+    # Before its first answer a signal would end it as it ends any program.
+    expect(started.stdout.readline() != b"", "expected an answer, got none")
     os.set_blocking(started.stdin.fileno(), False)
     with contextlib.suppress(BlockingIOError):
         while True:

@@ -81,6 +81,9 @@ def environment(folder, extra=None):
         "ANEMONE_CACHE": os.path.join(folder, "cache"),
         "TMPDIR": folder,
         "HF_HUB_OFFLINE": "1",
+        # A load of more than five seconds says so on stderr, where a case expects its error alone.
+        "ANEMONE_PROGRESS": "off",
+        "ANEMONE_FSYNC": "off",
         # Freed memory goes back to the system soon, as without a sanitizer.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1:quarantine_size_mb=64"
         ":allocator_release_to_os_interval_ms=100",
