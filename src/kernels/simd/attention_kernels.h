@@ -17,11 +17,16 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// Prefetches `count` elements. Keys and values are longer than a page, at whose end the processor's
-// own prefetching stops.
-[[gnu::always_inline]] inline void prefetch(const Half* at, std::int64_t count) {
+// Prefetches elements [begin, begin + count). Keys and values are longer than a page, at whose end
+// the processor's own prefetching stops. They may lie beyond the memory: a prefetch is a hint and
+// never faults.
+[[gnu::always_inline]] inline void prefetch(const Half* from, std::int64_t begin,
+                                            std::int64_t count) {
   constexpr std::int64_t kLine = 64 / sizeof(Half);
-  for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(at + i);
+  const auto base = reinterpret_cast<std::uintptr_t>(from);
+  for (std::int64_t i = begin; i < begin + count; i += kLine)
+    __builtin_prefetch(
+        reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(i) * sizeof(Half)));
 }
 
 // The score of a position that the row of a lane does not attend to: lower than any other.
@@ -106,7 +111,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     const std::int64_t count = end - s < kAttendRows ? end - s : kAttendRows;
     const std::int64_t padded = (count + kWidth - 1) / kWidth * kWidth;
     const bool hides_some = s < open || s + count > close;
-    prefetch(head.values + s * dim, count * dim);
+    prefetch(head.values, s * dim, count * dim);
     to_floats(head.keys + s * dim, block, count * dim);
     for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
     multiply_left({block, dim, 1}, count, dim, q, kAttendRows, runs.rows, scores, kAttendRows);
@@ -114,7 +119,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     if (hides_some) hide_positions(runs, s, count, scores);
     for (std::int64_t i = count * kAttendRows; i < padded * kAttendRows; ++i) scores[i] = kHidden;
     add_scores(scores, padded, runs.rows, top, total, out, dim);
-    prefetch(head.keys + (s + kAttendRows) * dim, kAttendRows * dim);
+    prefetch(head.keys, (s + kAttendRows) * dim, kAttendRows * dim);
     to_floats(head.values + s * dim, block, count * dim);
     (hides_some ? multiply_left<true> : multiply_left<false>)({block, 1, dim}, dim, count, scores,
                                                               kAttendRows, runs.rows, out,
@@ -135,9 +140,8 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
                                                    __m512i* out) {
   __m512i a[8];
   __m512i b[8];
-  unroll<8>([&](auto i) __attribute__((always_inline)) {
-    a[i] = _mm512_loadu_si512(rows + i * stride);
-  });
+  unroll<8>([&](auto i)
+                __attribute__((always_inline)) { a[i] = _mm512_loadu_si512(rows + i * stride); });
   // Rows i and i + 4 next to each other, then i and i + 2 of those, then i and i + 1.
   unroll<4>([&](auto i) __attribute__((always_inline)) {
     b[2 * i] = _mm512_unpacklo_epi16(a[i], a[i + 4]);
@@ -180,7 +184,7 @@ inline void transpose_halves(const Half* rows, std::int64_t stride, float* out) 
 inline void transpose_keys(const Half* keys, const Half* values, std::int64_t dim,
                            std::int64_t begin, std::int64_t end, float* out) {
   for (std::int64_t s = begin / kWidth * kWidth; s < end; s += kWidth) {
-    for (int i = 0; i < kWidth; ++i) prefetch(values + (s + i) * dim, dim);
+    for (int i = 0; i < kWidth; ++i) prefetch(values, (s + i) * dim, dim);
     std::int64_t d = 0;
 #if defined(ANEMONE_SIMD_AVX512)
     if (s >= begin && s + kWidth <= end)
@@ -200,14 +204,14 @@ inline void transpose_keys(const Half* keys, const Half* values, std::int64_t di
   }
 }
 
-// `count` values as floats [count, attend_depth(dim)]. Prefetches a block of keys, which are needed
-// next.
-inline void load_values(const Half* values, const Half* keys, std::int64_t dim, std::int64_t count,
-                        float* out) {
+// `count` values as floats [count, attend_depth(dim)]. Prefetches the block of keys from `next` on,
+// which is needed next.
+inline void load_values(const Half* values, const Half* keys, std::int64_t next, std::int64_t dim,
+                        std::int64_t count, float* out) {
   const std::int64_t depth = attend_depth(dim);
   const std::int64_t whole = dim / kWidth * kWidth;
   for (std::int64_t k = 0; k < kAttendRows; ++k) {
-    prefetch(keys + k * dim, dim);
+    prefetch(keys, (next + k) * dim, dim);
     if (k >= count) continue;
     const Half* const from = values + k * dim;
     float* const to = out + k * depth;
@@ -267,8 +271,8 @@ inline void attend(const AttentionHead& head, const float* q, std::int64_t rows,
       for (std::int64_t d = 0; d < depth; d += kWidth)
         store(mixed + r * depth + d, load(mixed + r * depth + d) * scale);
     }
-    load_values(head.values + (s + first) * dim, head.keys + (s + kAttendRows) * dim, dim,
-                last - first, block + first * depth);
+    load_values(head.values + (s + first) * dim, head.keys, s + kAttendRows, dim, last - first,
+                block + first * depth);
     multiply_left({scores + first, kAttendRows, 1}, rows, last - first, block + first * depth,
                   depth, depth, mixed, depth);
   }
