@@ -34,7 +34,7 @@ TEST(WordWrap, BreaksLinesBetweenWordsWhateverThePieces) {
       {"a\n```\nint main() { return 0; }\n```\nthat is all of it",
        "a\n```\nint main() { return 0; }\n```\nthat is\nall of it"}};
   for (const auto& [text, expected] : cases)
-    for (const std::size_t piece : {1, 2, 3, 100})
+    for (const std::size_t piece : {1u, 2u, 3u, 100u})
       EXPECT_EQ(wrapped_in(10, text, piece), expected) << piece;
 }
 
@@ -47,7 +47,7 @@ TEST(WordWrap, CountsWideCharactersTwice) {
 
 TEST(WordWrap, LeavesATextOfUnknownWidthAsItIs) {
   const std::string text = "one two three four  \n0123456789abcdef\n  five ";
-  for (const std::size_t piece : {1, 2, 3, 100})
+  for (const std::size_t piece : {1u, 2u, 3u, 100u})
     EXPECT_EQ(wrapped_in(std::nullopt, text, piece), text);
 }
 
