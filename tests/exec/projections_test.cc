@@ -47,6 +47,7 @@ struct CompressedForm {
   const char* name;
   DType dtype;
   Shape parameter;  // scale or lut
+  bool has_offsets = false;
 };
 
 struct Projections : FusionFixture, ::testing::WithParamInterface<CompressedForm> {
@@ -56,11 +57,13 @@ struct Projections : FusionFixture, ::testing::WithParamInterface<CompressedForm
     Builder b = function();
     Value* x = b.input("x", half({1, 64, tokens, 1}));
     const bool is_lut = form.parameter.size() == 6;
-    Value* weight = b.constexpr_op(
-        is_lut ? "constexpr_lut_to_dense" : "constexpr_blockwise_shift_scale",
-        {{is_lut ? "indices" : "data", Literal::of(packed(form.dtype, {40, 64, 1, 1}, engine))},
-         {is_lut ? "lut" : "scale", random_literal(form.parameter)}},
-        "weight");
+    std::vector<std::pair<std::string_view, Literal>> parameters = {
+        {is_lut ? "indices" : "data", Literal::of(packed(form.dtype, {40, 64, 1, 1}, engine))},
+        {is_lut ? "lut" : "scale", random_literal(form.parameter)}};
+    if (form.has_offsets) parameters.emplace_back("offset", random_literal(form.parameter, 9));
+    Value* weight =
+        b.constexpr_op(is_lut ? "constexpr_lut_to_dense" : "constexpr_blockwise_shift_scale",
+                       parameters, "weight");
     Value* y = conv(b, x, weight, random_literal({40}));
     b.rename(y, "y");
     ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
@@ -91,6 +94,10 @@ INSTANTIATE_TEST_SUITE_P(
                       CompressedForm{"int8_rows", DType::kInt8, {40, 1, 1, 1}},
                       CompressedForm{"int8_blocks", DType::kInt8, {40, 2, 1, 1}},
                       CompressedForm{"int4_blocks", DType::kInt4, {40, 2, 1, 1}},
+                      CompressedForm{"int8_rows_offset", DType::kInt8, {40, 1, 1, 1}, true},
+                      CompressedForm{"int8_blocks_offset", DType::kInt8, {40, 4, 1, 1}, true},
+                      CompressedForm{"int4_blocks_offset", DType::kInt4, {40, 2, 1, 1}, true},
+                      CompressedForm{"int4_small_blocks_offset", DType::kInt4, {40, 4, 1, 1}, true},
                       CompressedForm{"lut4", DType::kUInt4, {5, 1, 1, 1, 16, 1}},
                       CompressedForm{"lut6", DType::kUInt6, {1, 1, 1, 1, 64, 1}},
                       CompressedForm{"lut8", DType::kUInt8, {40, 1, 1, 1, 256, 1}}),

@@ -93,6 +93,19 @@ struct Kernels {
                    const float* const* x, int count, float* out, std::int64_t row_stride,
                    std::int64_t column_stride, float* scratch);
 
+  // For matrices with offsets: out[b * ldo + n] = the sum of the inputs that column n has for scale
+  // block b of a row, n < count; x is that of order_columns().
+  void (*sum_scale_blocks)(const Matrix& matrix, const Half* x, std::int64_t channel_stride,
+                           std::int64_t column_stride, std::int64_t count, float* out,
+                           std::int64_t ldo);
+  // Takes from products, which lie as those of multiply(), what the offsets do: for each scale
+  // block scale * offset * sums[b * lds + n], added up in the order of the blocks. A column gives
+  // the same bits in any company. `sums` has numbers up to a multiple of kOffsetColumns; `scratch`
+  // holds offset_scratch() floats.
+  void (*subtract_offsets)(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                           const float* sums, std::int64_t lds, std::int64_t count, float* out,
+                           std::int64_t row_stride, std::int64_t column_stride, float* scratch);
+
   // y = x * rsqrt(mean(x^2) + eps) * weight, over `channels` of column t: element (c, t) lies at c
   // * stride + t. It does `count` neighbouring columns.
   void (*rms_norm)(const Half* x, const Half* weight, float eps, std::int64_t channels,
@@ -150,6 +163,13 @@ struct Kernels {
 };
 
 inline constexpr int kFewColumns = 4;
+
+// Columns whose offsets are taken from the products together.
+inline constexpr std::int64_t kOffsetColumns = 64;
+// The factors of four rows.
+inline std::int64_t offset_scratch(const Matrix& matrix) {
+  return 4 * (matrix.k / matrix.block_k);
+}
 
 // Whole vectors of every instruction set.
 inline std::int64_t ordered_depth(const Matrix& matrix) {

@@ -15,8 +15,8 @@ struct Matrix {
   enum class Form {
     kFloat,    // fp32
     kHalf,     // fp16
-    kInt8,     // q * scale
-    kInt4,     // nibbles, first element low, two's complement
+    kInt8,     // scale * (q - offset)
+    kInt4,     // the same of nibbles, first element low, two's complement
     kPalette,  // indices of `bits` into a palette of fp16
   };
 
@@ -31,6 +31,9 @@ struct Matrix {
   // kInt8, kInt4: the block_rows x block_k elements of a scale block share a scale. The scale of
   // element (r, i) is scales[r / block_rows * (k / block_k) + i / block_k].
   const Half* scales = nullptr;
+  // What the integers of a scale block lie off, in the order of the scales; nullptr: nothing. The
+  // products leave it out: subtract_offsets() of Kernels follows them.
+  const Half* offsets = nullptr;
   std::int64_t block_rows = 1;
   std::int64_t block_k = 1;
 
@@ -46,7 +49,7 @@ struct Matrix {
   std::int64_t size_bytes() const {
     std::int64_t table = 0;
     if (form == Form::kInt8 || form == Form::kInt4)
-      table = (rows + block_rows - 1) / block_rows * (k / block_k);
+      table = (rows + block_rows - 1) / block_rows * (k / block_k) * (offsets == nullptr ? 1 : 2);
     else if (form == Form::kPalette)
       table = (rows + group - 1) / group << bits;
     return rows * row_bytes() + table * std::int64_t{sizeof(Half)};
@@ -58,6 +61,9 @@ struct Matrix {
     return scales + r / block_rows * (k / block_k) + i / block_k;
   }
   float scale(std::int64_t r, std::int64_t i) const { return to_float(*scales_at(r, i)); }
+  float offset(std::int64_t r, std::int64_t i) const {
+    return offsets == nullptr ? 0 : to_float(offsets[scales_at(r, i) - scales]);
+  }
 };
 
 }  // namespace anemone::kernels::simd

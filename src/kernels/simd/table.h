@@ -8,6 +8,7 @@
 #include "kernels/simd/delta_net_kernels.h"
 #include "kernels/simd/depthwise_conv_kernels.h"
 #include "kernels/simd/matrix_kernels.h"
+#include "kernels/simd/offset_kernels.h"
 #include "kernels/simd/row_kernels.h"
 #include "kernels/simd/vector_kernels.h"
 
@@ -19,6 +20,8 @@ const Kernels kKernels = {.to_floats = to_floats,
                           .to_halves = to_halves,
                           .order_columns = order_columns,
                           .multiply = multiply,
+                          .sum_scale_blocks = sum_scale_blocks,
+                          .subtract_offsets = subtract_offsets,
                           .rms_norm = rms_norm,
                           .rms_norm_rows = rms_norm_rows,
                           .layer_norm_rows = layer_norm_rows,

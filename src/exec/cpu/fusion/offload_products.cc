@@ -49,9 +49,10 @@ void decode_row(const Matrix& matrix, std::int64_t row, Half* out) {
   const std::vector<std::int32_t> values = integers(matrix, row);
   for (std::int64_t i = 0; i < matrix.k; ++i) {
     const std::int32_t value = values[static_cast<std::size_t>(i)];
-    out[i] = matrix.form == Matrix::Form::kPalette
-                 ? matrix.palette[(row / matrix.group << matrix.bits) + value]
-                 : to_half(static_cast<float>(value) * matrix.scale(row, i));
+    out[i] =
+        matrix.form == Matrix::Form::kPalette
+            ? matrix.palette[(row / matrix.group << matrix.bits) + value]
+            : to_half((static_cast<float>(value) - matrix.offset(row, i)) * matrix.scale(row, i));
   }
 }
 

@@ -54,6 +54,8 @@ void multiply_floats(const ProjectionRun& run) {
             float_scratch.take<float>(tokens * rows + kernels::simd::multiply_scratch(matrix));
         kernels.multiply(matrix, begin, end, x.data(), static_cast<int>(tokens), out,
                          is_by_token ? 1 : tokens, is_by_token ? rows : 1, out + tokens * rows);
+        run.subtract_offsets(begin, rows, 0, tokens, out, is_by_token ? 1 : tokens,
+                             is_by_token ? rows : 1);
         if (!is_by_token) {
           for (std::int64_t r = begin; r < end; ++r)
             run.store_row(r, out + (r - begin) * tokens, 0, tokens);

@@ -66,6 +66,8 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
             float out[kInt8GemvColumns * kInt8BlockRows];
             kernels.gemv(matrix, r0, r0 + rows, packed + group * group_bytes, out, kInt8BlockRows,
                          scratch);
+            run.subtract_offsets(r0, rows, group * kInt8GemvColumns, count_of(group), out, 1,
+                                 kInt8BlockRows);
             store_group(run, r0, rows, out, group * kInt8GemvColumns, count_of(group));
           }
         }
@@ -114,6 +116,7 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
               scratch_bytes + kInt8BlockRows * width * std::int64_t{sizeof(float)});
           auto* out = reinterpret_cast<float*>(scratch + scratch_bytes);
           kernels.gemm(matrix, begin, end, packed, count, out, width, scratch);
+          run.subtract_offsets(begin, end - begin, first, count, out, width, 1);
           if (is_single) {
             // Each segment has one token, so each column of the product belongs to another output,
             // which has the rows of its token side by side.

@@ -96,7 +96,9 @@ void ProjectionOp::multiply(std::span<const ProjectionSegment> segments,
   if (tokens == 0) return;
   const kernels::simd::Int8Kernels* int8 = context.kernels.int8;
   kernels::simd::Matrix matrix = matrix_;
-  const ProjectionRun run{matrix, bias_, segments, tokens, context};
+  ProjectionRun run{matrix, bias_, segments, tokens, context};
+  std::vector<float> block_sums;
+  if (matrix.offsets != nullptr) run.set_block_sums(block_sums);
   if (int8 == nullptr || !int8->takes(matrix)) return multiply_floats(run);
   if (matrix.form == kernels::simd::Matrix::Form::kHalf) {
     std::call_once(row_tops_->once, [&] {

@@ -3,7 +3,41 @@
 
 #include <algorithm>
 
+#include "exec/cpu/fusion/scratch.h"
+
 namespace anemone::exec {
+namespace {
+
+// Tokens whose inputs one thread sums at a time.
+constexpr std::int64_t kSummedTokens = 16;
+
+thread_local Scratch offset_scratch;
+
+}  // namespace
+
+void ProjectionRun::set_block_sums(std::vector<float>& memory) {
+  using kernels::simd::kOffsetColumns;
+  sums_stride = (tokens + kOffsetColumns - 1) / kOffsetColumns * kOffsetColumns;
+  // Whole vectors are read from any token on.
+  memory.resize(static_cast<std::size_t>(matrix.k / matrix.block_k * sums_stride + kOffsetColumns));
+  block_sums = memory.data();
+  for (const ProjectionSegment& s : segments)
+    context.threads.parallel_for(
+        s.tokens, kSummedTokens, [&](std::int64_t begin, std::int64_t end) {
+          context.kernels.sum_scale_blocks(matrix, s.x + begin * s.x_token, s.x_channel, s.x_token,
+                                           end - begin, memory.data() + s.first + begin,
+                                           sums_stride);
+        });
+}
+
+void ProjectionRun::subtract_offsets(std::int64_t begin, std::int64_t rows, std::int64_t first,
+                                     std::int64_t count, float* out, std::int64_t row_stride,
+                                     std::int64_t token_stride) const {
+  if (block_sums == nullptr) return;
+  context.kernels.subtract_offsets(
+      matrix, begin, begin + rows, block_sums + first, sums_stride, count, out, row_stride,
+      token_stride, offset_scratch.take<float>(kernels::simd::offset_scratch(matrix)));
+}
 
 void ProjectionRun::store_row(std::int64_t r, float* values, std::int64_t first,
                               std::int64_t count) const {

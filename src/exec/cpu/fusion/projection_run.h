@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
 #include "kernels/simd/int8_kernels.h"
@@ -32,6 +33,18 @@ struct ProjectionRun {
   std::span<const ProjectionSegment> segments;
   std::int64_t tokens;  // of all segments, > 0
   const FusedContext& context;
+  // Of a matrix with offsets: the sums of each token's inputs for the scale blocks of a row,
+  // [scale block, sums_stride], from set_block_sums().
+  const float* block_sums = nullptr;
+  std::int64_t sums_stride = 0;
+
+  // Sums the inputs, in memory that has to outlive the run.
+  void set_block_sums(std::vector<float>& memory);
+  // Takes what offsets do from products of rows [begin, begin + rows) with the tokens [first, first
+  // + count), which lie in `out` with these strides.
+  void subtract_offsets(std::int64_t begin, std::int64_t rows, std::int64_t first,
+                        std::int64_t count, float* out, std::int64_t row_stride,
+                        std::int64_t token_stride) const;
 
   // Adds the bias to row r of the product and stores it: `values` are those of the tokens [first,
   // first + count), and are overwritten.

@@ -22,8 +22,7 @@ Matrix view_of(Form form, const TensorView& data, int bits) {
 std::optional<Matrix> scaled(const FusionGraph& graph, const PreparedOp& op) {
   const TensorView* data = graph.constant(FusionGraph::argument(op, "data"));
   const TensorView* scale = graph.constant(FusionGraph::argument(op, "scale"));
-  if (data == nullptr || scale == nullptr || FusionGraph::argument(op, "offset") >= 0)
-    return std::nullopt;
+  if (data == nullptr || scale == nullptr) return std::nullopt;
   if (!is_matrix(data->shape) || !is_matrix(scale->shape) || scale->dtype != DType::kFp16)
     return std::nullopt;
   Matrix m;
@@ -35,6 +34,12 @@ std::optional<Matrix> scaled(const FusionGraph& graph, const PreparedOp& op) {
     return std::nullopt;
   if (m.rows % scale->shape[0] != 0 || m.k % scale->shape[1] != 0) return std::nullopt;
   m.scales = scale->as<Half>().data();
+  if (const int offset = FusionGraph::argument(op, "offset"); offset >= 0) {
+    const TensorView* offsets = graph.constant(offset);
+    if (offsets == nullptr || offsets->dtype != DType::kFp16 || offsets->shape != scale->shape)
+      return std::nullopt;
+    m.offsets = offsets->as<Half>().data();
+  }
   m.block_rows = m.rows / scale->shape[0];
   m.block_k = m.k / scale->shape[1];
   return m;
