@@ -28,6 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::vector<std::int8_t> quants(columns);
         std::vector<float> scales(columns / static_cast<std::size_t>(form.group));
         weight->decoder->read_quants(*weight, 0, quants, scales);
+        if (form.has_minimums) weight->decoder->read_minimums(*weight, 0, scales);
       }
     }
   };

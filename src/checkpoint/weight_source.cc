@@ -31,6 +31,11 @@ void WeightDecoder::read_quants(const WeightRef&, std::int64_t, std::span<std::i
   ANEMONE_CHECK(quantized_form().has_value());  // who has one overrides this
 }
 
+void WeightDecoder::read_minimums(const WeightRef&, std::int64_t, std::span<float>) const {
+  const auto form = quantized_form();
+  ANEMONE_CHECK(form.has_value() && form->has_minimums);  // who has them overrides this
+}
+
 const WeightRef* WeightMap::find(std::string_view name) const {
   const auto it = tensors_.find(name);
   return it == tensors_.end() ? nullptr : &it->second;

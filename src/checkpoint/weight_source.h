@@ -39,6 +39,9 @@ class WeightDecoder {
   // One row of those: `quants` has a matrix's columns, `scales` columns / group.
   virtual void read_quants(const WeightRef& weight, std::int64_t row, std::span<std::int8_t> quants,
                            std::span<float> scales) const;
+  // Their minimums, as many as scales; only where the form has some.
+  virtual void read_minimums(const WeightRef& weight, std::int64_t row,
+                             std::span<float> minimums) const;
 };
 
 // One tensor of a checkpoint: where its bytes lie. A view; the WeightSource keeps the mapping.

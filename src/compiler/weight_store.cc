@@ -36,9 +36,13 @@ class StackedRows : public quant::MatrixSource {
     std::int64_t begin = 0;
     std::int64_t all = 0;  // of the matrices
   };
+  // `may_have_minimums`: else a form with some is none.
   StackedRows(std::shared_ptr<const checkpoint::WeightSource> source, std::vector<Part> parts,
-              const Columns& columns)
-      : source_(std::move(source)), parts_(std::move(parts)), columns_(columns) {
+              const Columns& columns, bool may_have_minimums = false)
+      : source_(std::move(source)),
+        parts_(std::move(parts)),
+        may_have_minimums_(may_have_minimums),
+        columns_(columns) {
     for (const Part& part : parts_) rows_ += part.rows;
     form_ = common_form();
   }
@@ -91,6 +95,22 @@ class StackedRows : public quant::MatrixSource {
       return;
     }
   }
+  void read_minimums(std::int64_t row, std::span<float> minimums) const override {
+    for (const Part& part : parts_) {
+      if (row >= part.rows) {
+        row -= part.rows;
+        continue;
+      }
+      const checkpoint::WeightDecoder& decoder = *part.weight->decoder;
+      const QuantizedForm own = *decoder.quantized_form();
+      std::vector<float> all(static_cast<std::size_t>(columns_.all / own.group));
+      if (own.has_minimums) decoder.read_minimums(*part.weight, part.row_at(row), all);
+      const auto first = static_cast<std::size_t>(columns_.begin / own.group);
+      const auto repeat = static_cast<std::size_t>(own.group / form_->group);
+      for (std::size_t i = 0; i < minimums.size(); ++i) minimums[i] = all[first + i / repeat];
+      return;
+    }
+  }
   void release() const override {
     for (const Part& part : parts_) part.weight->release();
   }
@@ -132,7 +152,8 @@ class StackedRows : public quant::MatrixSource {
   std::shared_ptr<const checkpoint::WeightSource> source_;  // keeps the mapping
   std::vector<Part> parts_;
   // What all parts have in common: integers when all are integers, a group that divides each of
-  // theirs and the most bits.
+  // theirs and the most bits. Nothing where some have minimums and others eight bits, for which
+  // minimums would take room and give hardly any precision.
   std::optional<QuantizedForm> common_form() const {
     QuantizedForm form{.group = 0, .bits = 4, .has_half_scales = true};
     for (const Part& part : parts_) {
@@ -144,10 +165,13 @@ class StackedRows : public quant::MatrixSource {
       form.group = std::gcd(form.group, own->group);
       form.bits = std::max(form.bits, own->bits);
       form.has_half_scales &= own->has_half_scales;
+      form.has_minimums |= own->has_minimums;
     }
+    if (form.has_minimums && (form.bits != 4 || !may_have_minimums_)) return std::nullopt;
     return form;
   }
 
+  bool may_have_minimums_;
   Columns columns_;
   std::int64_t rows_ = 0;
   std::optional<QuantizedForm> form_;
@@ -220,7 +244,10 @@ Result<quant::StoredWeight> WeightStore::make(const models::Projection& projecti
       recipe_.options_for(projection.role),
       std::make_shared<StackedRows>(source_, std::move(parts),
                                     StackedRows::Columns{projection.inputs, projection.input_begin,
-                                                         projection.tensor_inputs()}),
+                                                         projection.tensor_inputs()},
+                                    // Rows of the head may be those of the embedding, which has no
+                                    // place for them.
+                                    projection.role != models::WeightRole::kHead),
       float_type_);
 }
 

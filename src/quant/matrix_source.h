@@ -32,6 +32,8 @@ class MatrixSource {
   // A row of integers [columns()] and its scales [columns() / group]; with a quantized_form() only.
   virtual void read_quants(std::int64_t /*row*/, std::span<std::int8_t> /*quants*/,
                            std::span<float> /*scales*/) const {}
+  // The minimums of a row, as many as scales; where its form has some only.
+  virtual void read_minimums(std::int64_t /*row*/, std::span<float> /*minimums*/) const {}
   // The pass over the matrix is over: mapped pages may go.
   virtual void release() const = 0;
   // Name for error messages: "model.layers.0.self_attn.q_proj.weight (model.safetensors)".

@@ -31,8 +31,9 @@ enum class Scheme {
   kLut4,  // indices of 4, 6 or 8 bits into a palette
   kLut6,
   kLut8,
-  // Stores a matrix in the checkpoint's own form: integers and scales are taken over, floats stay
-  // floats. A form that has no counterpart here (with minimums) becomes kInt8Block.
+  // Stores a matrix in the checkpoint's own form: integers, scales and minimums are taken over,
+  // floats stay floats. A form that has no counterpart here (integers of more than 4 bits with
+  // minimums) becomes kInt8Block.
   kPassthrough,
 };
 

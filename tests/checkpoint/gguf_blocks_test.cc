@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every tensor type of GGUF against gguf-py, bit for bit, through a GGUF file and an export.
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -26,6 +27,35 @@ const gguf::BlockType* type_named(std::string_view name) {
     for (const gguf::BlockType* type : gguf::find_block_types(id))
       if (type->name == name) return type;
   return nullptr;
+}
+
+// The integers, scales and minimums of a type give its values.
+void expect_integers(const std::string& name, const WeightRef& tensor,
+                     const std::vector<float>& values) {
+  const auto form = tensor.decoder == nullptr ? std::nullopt : tensor.decoder->quantized_form();
+  if (!form) return;
+  const auto columns = static_cast<std::size_t>(tensor.shape[1]);
+  const auto group = static_cast<std::size_t>(form->group);
+  std::vector<std::int8_t> quants(columns);
+  std::vector<float> scales(columns / group);
+  std::vector<float> minimums(scales.size());
+  for (std::int64_t row = 0; row < tensor.shape[0]; ++row) {
+    tensor.decoder->read_quants(tensor, row, quants, scales);
+    if (form->has_minimums) tensor.decoder->read_minimums(tensor, row, minimums);
+    for (std::size_t i = 0; i < columns; ++i) {
+      const float scale = scales[i / group];
+      const float minimum = minimums[i / group];
+      const int least = -(1 << (form->bits - 1));
+      ASSERT_TRUE(quants[i] >= least && quants[i] < -least) << name << " " << int{quants[i]};
+      const float want = values[static_cast<std::size_t>(row) * columns + i];
+      const float got = scale * static_cast<float>(quants[i]) + minimum;
+      if (!std::isfinite(want)) continue;
+      // Integers without a sign are moved by 8 scales, which rounds twice.
+      const float tolerance =
+          form->has_minimums ? 0x1p-22F * (8 * std::abs(scale) + std::abs(minimum)) : 0.0F;
+      ASSERT_NEAR(got, want, tolerance) << name << " " << row << " " << i;
+    }
+  }
 }
 
 // `raw` is uint8 [rows, bytes], `values` fp32 [rows, columns].
@@ -61,6 +91,7 @@ void expect_exact(const std::string& name, const WeightRef& raw, const WeightRef
   std::vector<float> part(a.size() - 2);
   read_floats(*tensor, 1, part);
   EXPECT_EQ(0, std::memcmp(part.data(), &a[1], part.size() * sizeof(float))) << name;
+  expect_integers(name, *tensor, b);
 }
 
 TEST(GgufBlocks, EveryQuantizedTypeEqualsItsFixture) {

@@ -202,11 +202,13 @@ TEST(Onnx, IntegersWithScalesAreKept) {
   const auto form_of = [&](const char* name) {
     return bundle->weights->find(name)->decoder->quantized_form();
   };
-  // A matrix with zero points has more than scales; one whose last block is cut has no group.
-  EXPECT_FALSE(form_of("model.layers.0.self_attn.q_proj.weight").has_value());
+  // One whose last block is cut has no group.
   EXPECT_FALSE(form_of("model.layers.0.mlp.down_proj.weight").has_value());
-  for (const char* name : {"model.layers.1.self_attn.k_proj.weight",
-                           "model.layers.0.mlp.up_proj.weight", "model.embed_tokens.weight"}) {
+  EXPECT_TRUE(form_of("model.layers.0.self_attn.q_proj.weight")->has_minimums) << "zero points";
+  EXPECT_FALSE(form_of("model.layers.0.mlp.up_proj.weight")->has_minimums);
+  for (const char* name :
+       {"model.layers.0.self_attn.q_proj.weight", "model.layers.1.self_attn.k_proj.weight",
+        "model.layers.0.mlp.up_proj.weight", "model.embed_tokens.weight"}) {
     SCOPED_TRACE(name);
     const WeightRef& weight = *bundle->weights->find(name);
     const auto form = form_of(name);
@@ -217,10 +219,15 @@ TEST(Onnx, IntegersWithScalesAreKept) {
     std::vector<std::int8_t> quants(columns);
     std::vector<float> scales(columns / group);
     weight.decoder->read_quants(weight, 3, quants, scales);
+    std::vector<float> minimums(scales.size());
+    if (form->has_minimums) weight.decoder->read_minimums(weight, 3, minimums);
     std::vector<float> row(columns);
     read_floats(weight, static_cast<std::int64_t>(3 * columns), row);
-    for (std::size_t i = 0; i < columns; ++i)
-      EXPECT_EQ(row[i], static_cast<float>(quants[i]) * scales[i / group]) << i;
+    // Scales of fp16 times small integers are exact, with and without a zero point.
+    for (std::size_t i = 0; i < columns; ++i) {
+      const float scale = scales[i / group];
+      EXPECT_EQ(row[i], static_cast<float>(quants[i]) * scale + minimums[i / group]) << i;
+    }
   }
 }
 

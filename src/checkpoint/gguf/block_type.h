@@ -37,7 +37,8 @@ struct BlockType {
   // Set for plain elements: a block is one of them, and the rest of the row has no meaning.
   std::optional<DType> plain = {};
   std::uint32_t group = 0;  // values that share a scale; divides `values`
-  std::uint32_t bits = 8;   // quants fit into a signed integer of so many bits: 4 or 8
+  // Quants fit into an integer of so many bits, 4 or 8, which is signed but for affine types.
+  std::uint32_t bits = 8;
   bool is_affine = false;
   bool has_half_scales = false;  // fp16 holds every scale, since the file does
   // Reads exactly `bytes` bytes and fills the first `values` quants and `values / group` scales.

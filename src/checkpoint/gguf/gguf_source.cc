@@ -38,8 +38,10 @@ class GgufDecoder : public WeightDecoder {
   }
 
   std::optional<QuantizedForm> quantized_form() const override {
-    if (type_->plain || type_->is_affine) return std::nullopt;
-    return QuantizedForm{type_->group, static_cast<int>(type_->bits), type_->has_half_scales};
+    // Beside integers of 8 bits, minimums would take room for hardly any precision.
+    if (type_->plain || (type_->is_affine && type_->bits != 4)) return std::nullopt;
+    return QuantizedForm{type_->group, static_cast<int>(type_->bits), type_->has_half_scales,
+                         type_->is_affine};
   }
 
   void read_quants(const WeightRef& weight, std::int64_t row, std::span<std::int8_t> quants,
@@ -52,9 +54,26 @@ class GgufDecoder : public WeightDecoder {
       std::copy_n(block.quants.begin(), type_->values, &quants[i * type_->values]);
       std::copy_n(block.scales.begin(), groups, &scales[i * groups]);
     }
+    if (type_->is_affine)
+      for (std::int8_t& quant : quants) quant = static_cast<std::int8_t>(quant - kAffineZero);
+  }
+
+  void read_minimums(const WeightRef& weight, std::int64_t row,
+                     std::span<float> minimums) const override {
+    const std::byte* in = row_bytes(weight, row).data();
+    const std::size_t groups = type_->values / type_->group;
+    Block block;
+    for (std::size_t i = 0; i * groups < minimums.size(); ++i, in += type_->bytes) {
+      type_->unpack(in, block);
+      for (std::size_t g = 0; g < groups; ++g)
+        minimums[i * groups + g] = block.minimums[g] + kAffineZero * block.scales[g];
+    }
   }
 
  private:
+  // Makes integers of 4 bits without a sign such with one.
+  static constexpr int kAffineZero = 8;
+
   // A bias is a matrix of one column where its rows are in another order.
   std::int64_t columns_of(const WeightRef& weight) const {
     return weight.shape.empty() || (head_rows_ != 0 && weight.shape.size() == 1)

@@ -65,6 +65,7 @@ constexpr BlockType kLegacyTypes[] = {
      .values = 32,
      .bytes = 20,
      .group = 32,
+     .bits = 4,
      .is_affine = true,
      .unpack = unpack_q4_1},
     {.id = 6,

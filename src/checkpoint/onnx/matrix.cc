@@ -28,6 +28,10 @@ class RowsDecoder : public WeightDecoder {
                    std::span<float> scales) const override {
     all_->read_quants(weight, row + first_, quants, scales);
   }
+  void read_minimums(const WeightRef& weight, std::int64_t row,
+                     std::span<float> minimums) const override {
+    all_->read_minimums(weight, row + first_, minimums);
+  }
 
  private:
   std::shared_ptr<const WeightDecoder> all_;
@@ -107,9 +111,12 @@ class BlocksDecoder : public WeightDecoder {
   }
 
   std::optional<QuantizedForm> quantized_form() const override {
-    if (form_.zeros != nullptr || form_.columns % form_.block != 0) return std::nullopt;
+    const bool has_zeros = form_.zeros != nullptr;
+    // Beside integers of 8 bits, minimums would take room for hardly any precision.
+    if (form_.columns % form_.block != 0 || (has_zeros && form_.bits == 8)) return std::nullopt;
     // Packages store no integers of two bits; those of four hold the same values.
-    return QuantizedForm{form_.block, std::max(form_.bits, 4), form_.scales->dtype == DType::kFp16};
+    return QuantizedForm{form_.block, std::max(form_.bits, 4), form_.scales->dtype == DType::kFp16,
+                         has_zeros};
   }
   void read_quants(const WeightRef& /*weight*/, std::int64_t row, std::span<std::int8_t> quants,
                    std::span<float> scales) const override {
@@ -118,6 +125,15 @@ class BlocksDecoder : public WeightDecoder {
       quants[i] = static_cast<std::int8_t>(quant(row, static_cast<std::int64_t>(i)) - zero);
     for (std::size_t i = 0; i < scales.size(); ++i)
       scales[i] = scale_at(row, static_cast<std::int64_t>(i));
+  }
+
+  void read_minimums(const WeightRef& /*weight*/, std::int64_t row,
+                     std::span<float> minimums) const override {
+    const auto zero = static_cast<float>(1 << (form_.bits - 1));
+    for (std::size_t i = 0; i < minimums.size(); ++i) {
+      const auto block = static_cast<std::int64_t>(i);
+      minimums[i] = (zero - zero_at(row, block)) * scale_at(row, block);
+    }
   }
 
  private:

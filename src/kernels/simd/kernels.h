@@ -166,9 +166,9 @@ inline constexpr int kFewColumns = 4;
 
 // Columns whose offsets are taken from the products together.
 inline constexpr std::int64_t kOffsetColumns = 64;
-// The factors of four rows.
+// The factors of four rows, in whole vectors.
 inline std::int64_t offset_scratch(const Matrix& matrix) {
-  return 4 * (matrix.k / matrix.block_k);
+  return 4 * (matrix.k / matrix.block_k) + 16;
 }
 
 // Whole vectors of every instruction set.

@@ -6,6 +6,7 @@
 
 #include "kernels/simd/column_products.h"
 #include "kernels/simd/matrix.h"
+#include "kernels/simd/shuffles.h"
 #include "kernels/simd/vectors.h"
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
@@ -50,22 +51,64 @@ inline void sum_scale_blocks(const Matrix& m, const Half* x, std::int64_t channe
     }
 }
 
+// What scale blocks [b, b + kWidth) of one row have as factors; zeros after the last one. The
+// product has read the scales. The offsets are prefetched for the rows that come next, if rows are
+// taken kAheadRows at a time; a prefetch beyond the memory is a hint and never faults.
+inline Floats offset_factors(const Matrix& m, std::int64_t row, std::int64_t b) {
+  constexpr std::int64_t kAheadRows = 32;
+  const std::int64_t blocks = m.k / m.block_k;
+  const Half* const scales = m.scales_at(row, 0);
+  const Half* const offsets = m.offsets + (scales - m.scales) + b;
+  __builtin_prefetch(reinterpret_cast<const void*>(
+      reinterpret_cast<std::uintptr_t>(offsets) +
+      static_cast<std::uintptr_t>(kAheadRows * blocks) * sizeof(Half)));
+  return load_some_halves(scales + b, blocks - b) * load_some_halves(offsets, blocks - b);
+}
+
+// Few columns: the lanes are rows.
+constexpr std::int64_t kFewOffsetColumns = 8;
+
+inline void subtract_few_offsets(const Matrix& m, std::int64_t begin, std::int64_t end,
+                                 const float* sums, std::int64_t lds, std::int64_t count,
+                                 float* out, std::int64_t row_stride, std::int64_t column_stride) {
+  const std::int64_t blocks = m.k / m.block_k;
+  for (std::int64_t r = begin; r < end; r += kWidth) {
+    const std::int64_t rows = end - r < kWidth ? end - r : kWidth;
+    Floats taken[kFewOffsetColumns] = {};
+    for (std::int64_t b = 0; b < blocks; b += kWidth) {
+      Floats factors[kWidth];
+      for (int i = 0; i < kWidth; ++i)
+        factors[i] = i < rows ? offset_factors(m, r + i, b) : Floats{};
+      transpose(factors);
+      const std::int64_t left = blocks - b < kWidth ? blocks - b : kWidth;
+      for (std::int64_t n = 0; n < count; ++n) {
+        Floats sum = taken[n];
+        for (std::int64_t j = 0; j < left; ++j)
+          sum = fma(factors[j], broadcast(sums[(b + j) * lds + n]), sum);
+        taken[n] = sum;
+      }
+    }
+    for (std::int64_t n = 0; n < count; ++n) {
+      float* const to = out + (r - begin) * row_stride + n * column_stride;
+      for (std::int64_t i = 0; i < rows; ++i) to[i * row_stride] -= taken[n][i];
+    }
+  }
+}
+
 inline void subtract_offsets(const Matrix& m, std::int64_t begin, std::int64_t end,
                              const float* sums, std::int64_t lds, std::int64_t count, float* out,
                              std::int64_t row_stride, std::int64_t column_stride, float* scratch) {
+  if (count <= kFewOffsetColumns)
+    return subtract_few_offsets(m, begin, end, sums, lds, count, out, row_stride, column_stride);
   constexpr std::int64_t kRows = 4;
   const std::int64_t blocks = m.k / m.block_k;
   float* const factors = scratch;  // [kRows, blocks]
   for (std::int64_t r = begin; r < end; r += kRows) {
     const std::int64_t rows = end - r < kRows ? end - r : kRows;
     for (std::int64_t i = 0; i < rows; ++i) {
-      const Half* const scales = m.scales_at(r + i, 0);
-      const Half* const offsets = m.offsets + (scales - m.scales);
-      float* const to = factors + i * blocks;
-      std::int64_t b = 0;
-      for (; b + kWidth <= blocks; b += kWidth)
-        store(to + b, load_halves(scales + b) * load_halves(offsets + b));
-      for (; b < blocks; ++b) to[b] = to_float(scales[b]) * to_float(offsets[b]);
+      // What is stored beyond the row is that of the next one, or room for it.
+      for (std::int64_t b = 0; b < blocks; b += kWidth)
+        store(factors + i * blocks + b, offset_factors(m, r + i, b));
     }
     for (std::int64_t n = 0; n < count; n += kOffsetColumns) {
       const std::int64_t columns = count - n < kOffsetColumns ? count - n : kOffsetColumns;
