@@ -3,7 +3,6 @@
 #if defined(__x86_64__)
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 #include "kernels/simd/int8_split.h"
 #include "kernels/simd/int8_split_vectors.h"
@@ -18,14 +17,33 @@ std::int64_t part_place(std::int64_t k) {
   return (k / 64) * kTileBytes + (k % 64 / 4) * 64 + k % 4;
 }
 
-float scale_of(float most) {
-  return most / static_cast<float>(kSteps);
-}
-
 // The integers of a column with an infinity or NaN mean nothing, so its scale must be NaN: 0 times
 // each element is added to what comes out as 0 otherwise.
 __m512 add_not_finite(__m512 sum, __m512 x) {
   return _mm512_fmadd_ps(x, _mm512_setzero_ps(), sum);
+}
+
+// Parts in words of sixteen bits.
+struct Parts16 {
+  __m512i high;
+  __m512i low;
+};
+
+// The parts of two elements of sixteen columns, which are split like split() does it: those of
+// `even` in the lower word of each column and those of `odd` in the upper one.
+Parts16 split_pairs(__m512i even, __m512i odd) {
+  const __m512i both = _mm512_mask_blend_epi16(0xaaaaaaaa, even, _mm512_slli_epi32(odd, 16));
+  const __m512i high = _mm512_srai_epi16(_mm512_add_epi16(both, _mm512_set1_epi16(64)), 7);
+  return {high, _mm512_sub_epi16(both, _mm512_slli_epi16(high, 7))};
+}
+
+// The four bytes of each column: of elements 0 and 1 from `first`, of 2 and 3 from `second`.
+__m512i join_pairs(__m512i first, __m512i second) {
+  const __m512i both =
+      _mm512_mask_blend_epi8(0xaaaaaaaaaaaaaaaa, first, _mm512_slli_epi16(second, 8));
+  const __m512i order =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15));
+  return _mm512_shuffle_epi8(both, order);
 }
 
 // Sixteen columns that lie beside each other: four of their elements are a row of a tile.
@@ -43,30 +61,26 @@ void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std
   const __mmask16 is_zero = _mm512_cmp_ps_mask(tops, _mm512_setzero_ps(), _CMP_EQ_OQ);
   const __m512 inverse =
       _mm512_mask_mov_ps(_mm512_div_ps(steps, tops), is_zero, _mm512_setzero_ps());
-  const __m512i byte = _mm512_set1_epi32(0xff);
+  const auto integers = [&](std::int64_t k) {
+    return k < depth ? _mm512_cvtps_epi32(_mm512_mul_ps(load_sixteen(x + k * stride), inverse))
+                     : _mm512_setzero_si512();
+  };
   for (std::int64_t k = 0; k < depth; k += 4) {
-    __m512i high_row = _mm512_setzero_si512();
-    __m512i low_row = _mm512_setzero_si512();
-    for (int i = 0; i < 4 && k + i < depth; ++i) {
-      const Int8Split16 parts = split(_mm512_mul_ps(load_sixteen(x + (k + i) * stride), inverse));
-      const __m128i shift = _mm_cvtsi32_si128(8 * i);
-      high_row =
-          _mm512_or_si512(high_row, _mm512_sll_epi32(_mm512_and_si512(parts.high, byte), shift));
-      low_row =
-          _mm512_or_si512(low_row, _mm512_sll_epi32(_mm512_and_si512(parts.low, byte), shift));
-    }
-    _mm512_storeu_si512(high + part_place(k), high_row);
-    _mm512_storeu_si512(low + part_place(k), low_row);
+    const Parts16 first = split_pairs(integers(k), integers(k + 1));
+    const Parts16 second = split_pairs(integers(k + 2), integers(k + 3));
+    _mm512_storeu_si512(high + part_place(k), join_pairs(first.high, second.high));
+    _mm512_storeu_si512(low + part_place(k), join_pairs(first.low, second.low));
   }
 }
 
-// `factor` times the sums of the columns over `depth` elements.
+// `factor` times the sums of the columns over `depth` elements, a multiple of 16.
 __m512i sum_elements(const std::int8_t* part, std::int64_t depth, int factor) {
-  __m512i sums = _mm512_setzero_si512();
-  for (const std::int8_t* at = part; at < part + depth * kInt8BlockColumns; at += 64)
-    sums = _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(static_cast<char>(factor)),
-                               _mm512_load_si512(at));
-  return sums;
+  const __m512i factors = _mm512_set1_epi8(static_cast<char>(factor));
+  __m512i sums[4] = {};
+  for (const std::int8_t* at = part; at < part + depth * kInt8BlockColumns; at += 4 * 64)
+    for (int i = 0; i < 4; ++i)
+      sums[i] = _mm512_dpbusd_epi32(sums[i], factors, _mm512_load_si512(at + i * 64));
+  return _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]), _mm512_add_epi32(sums[2], sums[3]));
 }
 
 // What SplitBlock::block_offsets has of one part.
@@ -86,25 +100,12 @@ bool are_neighbours(const Half* const* x) {
   return true;
 }
 
-// Parts of one column among those of its block.
-float make_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* plain,
-                  std::int8_t* high, std::int8_t* low) {
-  const float scale = split_column(x, stride, depth, plain, plain + depth);
-  for (std::int64_t k = 0; k + 4 <= depth; k += 4) {
-    std::memcpy(high + part_place(k), plain + k, 4);
-    std::memcpy(low + part_place(k), plain + depth + k, 4);
-  }
-  for (std::int64_t k = depth / 4 * 4; k < depth; ++k) {
-    high[part_place(k)] = plain[k];
-    low[part_place(k)] = plain[depth + k];
-  }
-  return scale;
-}
+struct ColumnScale {
+  float scale = 0;
+  float inverse = 0;  // 0: the parts are zeros
+};
 
-}  // namespace
-
-float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
-                   std::int8_t* low) {
+ColumnScale scale_column(const Half* x, std::int64_t stride, std::int64_t depth) {
   const std::int64_t whole = stride == 1 ? depth / 16 * 16 : 0;
   __m512 tops = _mm512_setzero_ps();
   __m512 not_finite_lanes = _mm512_setzero_ps();
@@ -121,25 +122,75 @@ float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::
     not_finite += size * 0;
   }
   // Columns of nothing but NaN come here too, because the maximum leaves NaN out.
-  if (!(most > 0) || std::isnan(not_finite)) {
-    std::memset(high, 0, static_cast<std::size_t>(depth));
-    std::memset(low, 0, static_cast<std::size_t>(depth));
-    return not_finite;
+  if (!(most > 0) || std::isnan(not_finite)) return {not_finite, 0};
+  constexpr auto steps = static_cast<float>(kSteps);
+  return {most / steps, steps / most};
+}
+
+void split_elements(const Half* x, std::int64_t stride, std::int64_t count, float inverse,
+                    std::int8_t* high, std::int8_t* low) {
+  if (inverse == 0) {
+    std::memset(high, 0, static_cast<std::size_t>(count));
+    std::memset(low, 0, static_cast<std::size_t>(count));
+    return;
   }
-  const float inverse = static_cast<float>(kSteps) / most;
+  const std::int64_t whole = stride == 1 ? count / 16 * 16 : 0;
   for (std::int64_t k = 0; k < whole; k += 16) {
     const Int8Split16 parts = split(_mm512_mul_ps(load_sixteen(x + k), _mm512_set1_ps(inverse)));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(high + k), _mm512_cvtepi32_epi8(parts.high));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(low + k), _mm512_cvtepi32_epi8(parts.low));
   }
-  for (std::int64_t k = whole; k < depth; ++k) {
+  for (std::int64_t k = whole; k < count; ++k) {
     // Rounds like split().
     const int q = _mm_cvtss_si32(_mm_set_ss(to_float(x[k * stride]) * inverse));
     const int rounded = (q + 64) >> 7;
     high[k] = static_cast<std::int8_t>(rounded);
     low[k] = static_cast<std::int8_t>(q - rounded * 128);
   }
-  return scale_of(most);
+}
+
+// Columns that lie anywhere, nullptr for zeros: 64 elements of each at a time, so that every row of
+// a tile is written once.
+void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
+                  std::int8_t* low, float* scales) {
+  float inverses[kInt8BlockColumns];
+  __mmask16 present = 0;
+  for (int n = 0; n < kInt8BlockColumns; ++n) {
+    scales[n] = 0;
+    if (x[n] == nullptr) continue;
+    const ColumnScale scale = scale_column(x[n], stride, depth);
+    scales[n] = scale.scale;
+    inverses[n] = scale.inverse;
+    present = static_cast<__mmask16>(present | 1u << n);
+  }
+  alignas(64) std::int8_t parts[2][kInt8BlockColumns][64] = {};
+  const __m512i columns =
+      _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                         _mm512_set1_epi32(64));
+  for (std::int64_t k = 0; k < depth; k += 64, high += kTileBytes, low += kTileBytes) {
+    if (k + 64 > depth) std::memset(parts, 0, sizeof(parts));
+    for (int n = 0; n < kInt8BlockColumns; ++n)
+      if (x[n] != nullptr)
+        split_elements(x[n] + k * stride, stride, depth - k < 64 ? depth - k : 64, inverses[n],
+                       parts[0][n], parts[1][n]);
+    for (int i = 0; i < 16; ++i) {
+      const auto row = [&](const std::int8_t* part) {
+        return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), present, columns, part + 4 * i,
+                                           1);
+      };
+      _mm512_storeu_si512(high + 64 * i, row(parts[0][0]));
+      _mm512_storeu_si512(low + 64 * i, row(parts[1][0]));
+    }
+  }
+}
+
+}  // namespace
+
+float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
+                   std::int8_t* low) {
+  const ColumnScale scale = scale_column(x, stride, depth);
+  split_elements(x, stride, depth, scale.inverse, high, low);
+  return scale.scale;
 }
 
 std::int64_t gemm_pack_bytes(const Matrix& matrix) {
@@ -161,12 +212,7 @@ void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, 
         std::memset(part + (steps - 1) * kTileBytes, 0, kTileBytes);
     make_neighbours(x[0], stride, k, high, low, scales);
   } else {
-    std::memset(high, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
-    std::vector<std::int8_t> plain(static_cast<std::size_t>(2 * k));
-    for (int n = 0; n < kInt8BlockColumns; ++n)
-      scales[n] = x[n] == nullptr
-                      ? 0
-                      : make_column(x[n], stride, k, plain.data(), high + n * 4, low + n * 4);
+    make_columns(x, stride, k, high, low, scales);
   }
   _mm512_store_si512(sums, sum_elements(high, 64 * steps, 1));
   _mm512_store_si512(sums + 64, sum_elements(low, 64 * steps, 1));
