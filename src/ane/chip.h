@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chips with a Neural Engine that anemone knows, from A14 and M1 on, and how fast they are.
+// The chips with a Neural Engine that anemone knows, how fast they are, and the names of systems.
 #pragma once
 
 #include <anemone/status.h>
@@ -13,7 +13,7 @@ namespace anemone::ane {
 // memory behind it: M1 is of generation 14, as A14 is.
 struct Generations {
   int first = 0;
-  int last = 99;
+  int last = 99;  // no end
   bool contains(int generation) const { return first <= generation && generation <= last; }
   bool operator==(const Generations&) const = default;
 };
@@ -27,9 +27,9 @@ struct Chip {
   // What the chip's Neural Engine streams from memory, in 10^9 bytes per second.
   double gigabytes_per_second;
   std::string_view bandwidth_source;
-  // Multiplications with additions of fp16, in 10^12 per second; half of the operations that Apple
-  // states, as each is a multiplication and an addition, and of those for int8 where Apple counts
-  // them twice.
+  // Multiplications with additions (MACs) of fp16, in 10^12 per second. Apple counts a MAC as two
+  // operations: 11 * 10^12 of an M1 are 5.5 here. Where it states int8, whose rate it counts as
+  // twice that of fp16, the number is a quarter: 35 * 10^12 of an A17 Pro are 8.75.
   double teramacs_per_second;
   std::string_view rate_source;
 };
@@ -40,6 +40,6 @@ Result<const Chip*> parse_chip(std::string_view text);
 // The newest specification version that a system such as "ios16" or "macOS 13" can load.
 // kInvalidArgument names the systems.
 Result<int> parse_target(std::string_view text);
-const Chip& default_chip();  // of which an estimate is given when none is named
+const Chip& default_chip();  // estimates are for this one when the user names none
 
 }  // namespace anemone::ane

@@ -24,7 +24,7 @@ enum class Severity {
   kSlow,       // it runs, but slower: more memory traffic, loads, or operations on the CPU
   kContested,  // sources disagree, or nobody measured it
   kNote,       // a convention that later reports go beyond: good to know, no reason for a change
-  kFact,       // no package breaks it: what a runtime, or whoever measures, has to know
+  kFact,       // what a runtime, or whoever measures, has to know; no check looks for it
 };
 std::string_view severity_name(Severity severity);  // "refused", "slow", "contested", ...
 
@@ -44,7 +44,7 @@ struct Evidence {
     kDerived,   // it follows from arithmetic, or from other reports
   };
   Kind kind = Kind::kNone;
-  std::string_view who = {};   // "mobius#61"
+  std::string_view who = {};   // "mobius#61": docs/guide/form.md has the sources
   std::string_view what = {};  // what was seen, on which chip and system
   bool is_against = false;     // it contradicts the law
 };

@@ -235,7 +235,7 @@ constexpr Law kDeviceLaws[] = {
                   {kMeasured, "smpanaro joint-compression-test",
                    "fp16 19.3 ms, lut4 5.9 ms (M1 Max)"},
                   {kMeasured, "ane-book",
-                   "one scale for a bank of experts has an error of 4.5 % in "
+                   "one scale for the experts of a layer in one tensor has an error of 4.5 % in "
                    "each layer",
                    kAgainst}},
      .remedy = "compile --quant auto",

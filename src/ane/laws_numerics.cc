@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about the numbers that the chip computes, and about how weights are stored for it, whatever
-// a package holds: no package breaks these laws.
+// Facts about the numbers that the chip computes, and about how weights are stored for it. No check
+// looks for them in a package. docs/guide/form.md says who the sources are.
 #include "ane/law_tables.h"
 
 namespace anemone::ane {
@@ -27,7 +27,8 @@ constexpr Law kNumericLaws[] = {
                   {kMeasured, "Aion", "x/16, epsilon/256"},
                   {kMeasured, "coremltools#2821",
                    "coremltools' own norm is worse than one scaled by the largest element"},
-                  {kDerived, "emilio", "x/128 with the epsilon as it was: 16,384 times the epsilon",
+                  {kDerived, "emilio",
+                   "x/128 with the epsilon as it was, in effect an epsilon 16,384 times as large",
                    kAgainst},
                   {kStated, "the reports",
                    "layer_norm of x and -x together, or an l2 norm, do without", kAgainst}},
@@ -59,9 +60,10 @@ constexpr Law kNumericLaws[] = {
      .remedy = "any context; run three steps and look for NaN"},
     {.id = "state-reset",
      .severity = Severity::kFact,
-     .statement = "what tracing leaves in the buffers of a state makes the converter's comparison "
-                  "fail with NaN",
-     .evidence = {{kMeasured, "ane-book", "buffers have to be zero after a trace in PyTorch"},
+     .statement =
+         "what a trace in PyTorch leaves in the buffers of a state makes the comparison of "
+         "the model with its converted package fail with NaN",
+     .evidence = {{kMeasured, "ane-book", "buffers have to be set to zero after a trace"},
                   {kStated, "Apple's headers", "a new state is zero"}},
      .remedy = "begin every comparison with zero states"},
     {.id = "token-order",
@@ -78,7 +80,7 @@ constexpr Law kNumericLaws[] = {
                    "cosines of 0.9999, 0.989, 0.999 and 0.994 for the four tokens of one layer of "
                    "Phi-4-mini; its text with drafts is not the same (M4 Max)"},
                   {kMeasured, "ane-book", "a head of four tokens: 0.99993 (M4 Max)", kAgainst}},
-     .remedy = "promise equal text only of runs of equal width"},
+     .remedy = "promise equal text only for runs of equal width"},
     {.id = "test-tokens",
      .severity = Severity::kFact,
      .statement =
@@ -98,21 +100,24 @@ constexpr Law kNumericLaws[] = {
     {.id = "int8-accuracy",
      .severity = Severity::kFact,
      .statement =
-         "one scale for a matrix in int8 does for dense layers and not for banks of experts",
+         "one scale per matrix in int8 is enough for dense layers and not for the experts of a "
+         "layer in one tensor",
      .evidence = {{kMeasured, "ane-book",
                    "Phi-4-mini: cosine 0.9998 to 0.99996 of a layer, 0.9985 of twenty"},
                   {kMeasured, "ane-book",
-                   "banks of Gemma 4 of 31.7 million weights: 0.9555 a layer, 0.5654 after thirty"},
+                   "tensors of 31.7 million weights, experts of Gemma 4: 0.9555 per layer, 0.5654 "
+                   "after thirty"},
                   {kMeasured, "ane-book",
                    "a scale per channel: 0.9999 of experts of the privacy filter"},
                   {kMeasured, "ane-book",
-                   "a scale per channel costs attention of Gemma 4 0.03 a global layer, 0.55 is "
-                   "left at layer 25",
+                   "a scale per channel in the attention of Gemma 4 lowers the cosine by 0.03 per "
+                   "layer of global attention, to 0.55 at layer 25",
                    kAgainst}},
      .remedy = "a scale per channel or palettes for experts, fp16 where attention suffers"},
     {.id = "int4-accuracy",
      .severity = Severity::kFact,
-     .statement = "four bits a weight cost quality that depends on the model and on groups",
+     .statement = "four bits per weight cost quality: how much depends on the model, and on how "
+                  "many weights share a scale or a palette",
      .evidence = {{kMeasured, "ane-book",
                    "a 1.5B in int4 with scales per block is incoherent after 15 tokens, and GPTQ "
                    "does not help"},
@@ -123,12 +128,13 @@ constexpr Law kNumericLaws[] = {
                   {kMeasured, "ane-book",
                    "palettes for groups of 32 channels: 0.9994 to 0.9996 of a layer of ZAYA1",
                    kAgainst},
-                  {kMeasured, "ane-book", "and 0.985 of one of Gemma 4", kAgainst}},
+                  {kMeasured, "ane-book",
+                   "palettes for groups of 32 channels: 0.985 of a layer of Gemma 4", kAgainst}},
      .remedy =
          "compare with the checkpoint (anemone verify); six or eight bits where it is too little"},
     {.id = "int8-placement",
      .severity = Severity::kFact,
-     .statement = "reports disagree on whether convolutions with weights in int8 stay on the chip",
+     .statement = "convolutions with weights in int8 were seen on the chip, all or some of them",
      .evidence = {{kMeasured, "ane-book",
                    "all of them: 97 of 97 of a 0.5B, 8 of 8 of a 3B, 1 to 20 layers of Phi-4-mini "
                    "(M4 Max)"},
@@ -185,14 +191,13 @@ constexpr Law kNumericLaws[] = {
                   {kMeasured, "ane-book",
                    "four bits are 4 % faster than int8 for half the bytes of ZAYA1 (M4 Max)",
                    kAgainst}},
-     .remedy = "palettes for speed, int8 for space"},
+     .remedy = "palettes, which save time and space; int8 saves space alone"},
     {.id = "int4-channel",
      .severity = Severity::kFact,
-     .statement = "reports disagree on whether four bits with a scale per channel stay on the chip",
-     .evidence = {{kStated, "ExecuTorch", "channel-wise four bits are what the chip accepts"},
-                  {kMeasured, "ane-book", "on the CPU in a program of one convolution (M4 Max)",
-                   kAgainst},
-                  {kMeasured, "stablehlo-coreml#110", "on the CPU at any depth (one Mac)",
+     .statement = "four bits with a scale per channel were seen on the CPU",
+     .evidence = {{kMeasured, "ane-book", "in a program of one convolution (M4 Max)"},
+                  {kMeasured, "stablehlo-coreml#110", "at any depth (one Mac)"},
+                  {kStated, "ExecuTorch", "channel-wise four bits are what the chip accepts",
                    kAgainst}},
      .remedy = "palettes of four bits, which no report saw leave the chip"},
     {.id = "int8-activations",

@@ -20,7 +20,7 @@ Written by `anemone check --laws` from the rows in `src/ane/laws_*.cc`: do not e
 
 This is what is known of how the Neural Engine, and Core ML on the way to it, treats programs. Nothing here was measured by us: the laws are what others reported, and where reports disagree both sides stand. A Mac settles what they leave open: `anemone probe` writes packages for it, and what it measured overrides these laws (`anemone check --measured`).
 
-Each law has a severity, which is its section. Its evidence is **measured** (somebody ran it on a chip), **stated** (guidance of a vendor, a claim or an opinion) or **derived** (arithmetic, or a conclusion from other reports). Evidence that begins with **Against** contradicts the law. Chips are those for which it is known, systems those on which it was seen. The last line says what to change, or what follows; below it stand the options of `anemone compile`, the fields of a [form file](guide/form.md) and the changes of a graph that do it (`anemone check --hints`).
+Each law has a severity, which is its section. Its evidence is **measured** (somebody ran it on a chip), **stated** (guidance of a vendor, a claim or an opinion) or **derived** (arithmetic, or a conclusion from other reports). Evidence that begins with **Against** contradicts the law. [The guide](guide/form.md#sources) has the addresses of most sources. Chips are those for which it is known, systems those on which it was seen. The last line says what to change, or what follows; below it stand the options of `anemone compile`, the fields of a [form file](guide/form.md) and the changes of a graph that do it (`anemone check --hints`).
 )";
 
 struct Section {
@@ -36,8 +36,9 @@ constexpr std::array kSections = {
     Section{Severity::kContested, "Contested", "Sources disagree, or nobody measured this form."},
     Section{Severity::kNote, "Notes",
             "Conventions that later reports go beyond: good to know, no reason for a change."},
-    Section{Severity::kFact, "Facts",
-            "No package breaks them: what a runtime, or whoever measures, has to know."},
+    Section{
+        Severity::kFact, "Facts",
+        "What a runtime, or whoever measures, has to know; no check looks for them in a package."},
 };
 
 std::string_view effect_text(Effect effect) {

@@ -15,27 +15,28 @@
 namespace anemone::ane {
 namespace {
 
-// Plans of packages that their authors ran, most of them on an M4 Max. Some packages have more
-// layers or bytes than limits.h allows for every chip.
+// Plans of packages that their authors ran, most of them on an M4 Max. Some packages exceed the
+// numbers of layers or bytes of limits.h, which are safe on every chip. docs/guide/form.md says who
+// the sources are.
 const NamedPlan kPlans[] = {
     {"phi-4-mini-20-4-6-2",
-     "20, 4, 6 and 2 layers, heads in 4: 17.2 tokens per second, the fastest that was measured "
-     "(ane-book)",
+     "packages of 20, 4, 6 and 2 layers, 4 of heads: 17.2 tokens per second, the fastest that was "
+     "measured (ane-book)",
      {.layers = "0:20,20:24,24:30,30:32", .heads = 4}},
     {"phi-4-mini-11x3",
-     "11 packages of 3 layers, the last of 2, heads in 4: 13 to 14 tokens per second (ane-book)",
+     "10 packages of 3 layers and one of 2, 4 of heads: 13 to 14 tokens per second (ane-book)",
      {.layers = "0:3,3:6,6:9,9:12,12:15,15:18,18:21,21:24,24:27,27:30,30:32", .heads = 4}},
     {"hy-mt-6x5",
-     "6 packages of 5 layers, one of 2, heads in 2 (ane-book)",
+     "6 packages of 5 layers and one of 2, 2 of heads (ane-book)",
      {.layers = "0:5,5:10,10:15,15:20,20:25,25:30,30:32", .heads = 2}},
     {"zaya1-by-layer",
-     "a package for each layer, heads in 3 (ane-book)",
+     "a package for each layer, 3 of heads (ane-book)",
      {.layers = "each", .heads = 3}},
     {"lfm2-halves",
-     "a package for each layer, its experts in 2, heads in 2; with --experts packs (ane-book)",
+     "a package for each layer and 2 for its experts, 2 of heads; with --experts packs (ane-book)",
      {.layers = "each", .experts = "2", .heads = 2}},
     {"gemma-4-8-packs",
-     "a package for each layer, its experts in 8; with --experts packs (ane-book)",
+     "a package for each layer and 8 for its experts; with --experts packs (ane-book)",
      {.layers = "each", .experts = "8"}},
     {"privacy-filter-packs",
      "a package for each expert; with --experts packs (emilio)",
@@ -49,8 +50,8 @@ const NamedPlan kPlans[] = {
 Result<std::string> spec_of(const Json& value, std::string_view field, const std::string& file) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_unsigned()) return std::to_string(value.get<std::uint64_t>());
-  return invalid_argument("[{}] expected a text or a number for \"{}\", got {}", file, field,
-                          value.type_name());
+  return invalid_argument("[{}] expected \"{}\" to be a text or a whole number of packages, got {}",
+                          file, field, value.dump());
 }
 
 Result<std::vector<MeasuredRange>> measured_of(const Json& list, const std::string& file) {
@@ -80,7 +81,7 @@ Result<std::vector<MeasuredRange>> measured_of(const Json& list, const std::stri
 
 PackagePlan plan_of_shards(std::string_view spec) {
   PackagePlan plan{.layers = std::string(spec)};
-  if (spec.ends_with('B')) plan.experts = plan.layers;
+  if (spec.ends_with('B')) plan.experts = plan.layers;  // a size, such as 500MB
   return plan;
 }
 
@@ -100,8 +101,9 @@ Result<std::string> cheapest_ranges(std::vector<MeasuredRange> measured,
     double cost = 0;
     std::int64_t begin = 0;  // of the last range
   };
-  // The cheapest way to each border. Ranges in the order of their ends, then of their begins, meet
-  // the best way to where they begin.
+  // The cheapest way to each border. No range that is still to come ends where this one begins,
+  // because they are sorted by their ends: the way to its begin is final. Of ways with equal costs
+  // the one whose last range begins first is taken, in whatever order the file has them.
   std::map<std::int64_t, Best> best{{0, {}}};
   std::ranges::sort(measured, [](const MeasuredRange& a, const MeasuredRange& b) {
     return std::tie(a.end, a.begin) < std::tie(b.end, b.begin);
@@ -117,7 +119,8 @@ Result<std::string> cheapest_ranges(std::vector<MeasuredRange> measured,
   }
   if (layers == 0 || !best.contains(layers))
     return invalid_argument(
-        "[{}] expected measured ranges that cover layers 0 to {} one after the other, got none",
+        "[{}] expected measured ranges of layers that follow each other from 0 to the largest end, "
+        "{}, got none that do",
         subject, layers);
   std::vector<std::string> ranges;
   for (std::int64_t end = layers; end > 0; end = best[end].begin)

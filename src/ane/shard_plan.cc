@@ -62,8 +62,8 @@ std::vector<Range> pieces_of(const std::vector<Range>& layers, const std::vector
   return ranges;
 }
 
-// A plan for the pieces from one on, by its cost: packages first, then cuts. How evenly it fills
-// the packages is decided afterwards (fill_evenly()).
+// A plan for the pieces from some piece to the last, by its cost: packages first, then cuts. How
+// evenly it fills the packages is decided afterwards (fill_evenly()).
 struct Plan {
   std::size_t packages = 0;
   std::size_t cuts = 0;  // borders of packages inside a layer
@@ -103,9 +103,9 @@ struct Window {
   }
 };
 
-// The cheapest plan for the pieces from each one on. A package that begins at a piece ends as late
-// as the limits allow, or at the last border of layers before that: a plan from a later piece never
-// costs more than one from an earlier, so no other end is better.
+// For each piece the cheapest plan from it to the last piece. A package that begins at a piece ends
+// as late as the limits allow, or at the last border of layers before that: a plan from a later
+// piece never costs more than one from an earlier, so no other end is better.
 std::vector<Plan> cheapest_plans(const std::vector<Piece>& pieces, const Limits& limits) {
   const std::size_t count = pieces.size();
   std::vector<Plan> best(count + 1);
@@ -157,7 +157,7 @@ std::int64_t rounded_up_quotient(std::int64_t value, std::int64_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
-// A small size for packages or the vocabulary of a hostile config would ask for millions of them.
+// A small size for packages or the vocabulary of a hostile config would ask for millions of heads.
 Status check_heads(std::int64_t vocab_size, std::int64_t heads) {
   if (static_cast<std::uint64_t>(heads) <= kMaxHeads) return {};
   return invalid_argument(
@@ -166,13 +166,13 @@ Status check_heads(std::int64_t vocab_size, std::int64_t heads) {
       kMaxHeads, vocab_size, heads, rounded_up_quotient(vocab_size, heads));
 }
 
-// The width of ranges that are at most `parts`.
+// The width of ranges of which there are at most `parts`: kChannelMultiple rounds it up.
 std::int64_t width_of_parts(std::int64_t vocab_size, std::int64_t parts) {
   return rounded_up_quotient(rounded_up_quotient(vocab_size, parts), kChannelMultiple) *
          kChannelMultiple;
 }
 
-// At most so many ranges of about the same width.
+// At most `parts` ranges of about the same width.
 std::vector<Range> ranges_of_vocabulary(std::int64_t vocab_size, std::int64_t parts) {
   const std::int64_t width = width_of_parts(vocab_size, parts);
   std::vector<Range> ranges;
@@ -194,6 +194,7 @@ Result<std::vector<Range>> vocabulary_ranges(
   ANEMONE_RETURN_IF_ERROR(check_heads(vocab_size, parts));
   const std::vector<Range> fewest = ranges_of_vocabulary(vocab_size, parts);
   if (!is_slow) return fewest;
+  // Every range is one more output or package, so only a few more are tried.
   constexpr std::int64_t kMostMore = 4;
   for (std::int64_t more = 0; more <= kMostMore; ++more) {
     std::vector<Range> ranges = ranges_of_vocabulary(vocab_size, parts + more);
@@ -203,7 +204,7 @@ Result<std::vector<Range>> vocabulary_ranges(
   return fewest;
 }
 
-// So many packages of heads of about the same width.
+// At most `packages` packages of heads of about the same width, whatever `is_slow` says.
 Result<std::vector<std::vector<Range>>> heads_by_number(artifact::HeadOutputs outputs,
                                                         std::int64_t vocab_size,
                                                         std::int64_t packages) {
@@ -235,7 +236,7 @@ std::optional<Range> parse_range(std::string_view text) {
 }
 
 std::optional<std::uint64_t> size_of_spec(std::string_view spec) {
-  constexpr std::int64_t kMaxUnits = 1'000'000;
+  constexpr std::int64_t kMaxUnits = 1'000'000;  // 1 PB, far from overflow
   std::uint64_t unit = 1000;
   for (const char* name : {"KB", "MB", "GB"}) {
     if (spec.ends_with(name)) {

@@ -23,7 +23,7 @@ struct Range {
 // "0:12"; nullopt for anything else, also for an empty range.
 std::optional<Range> parse_range(std::string_view text);
 
-// "500KB", "100MB", "2GB" (powers of ten); nullopt for another spec.
+// "500KB", "100MB", "2GB" (powers of ten), of a number up to 1,000,000; nullopt for another spec.
 std::optional<std::uint64_t> size_of_spec(std::string_view spec);
 
 // What stays together in one package: a layer, or a part of one that can be cut.
@@ -64,9 +64,10 @@ inline constexpr std::uint64_t kMaxHeads = 1024;
 // many take more. No range has a number of rows that `is_slow`, which may be null, if others serve.
 //   kOne    an output for each package, of at most kMaxWholeHead columns
 //   kSplit  outputs of at most kMaxChannels columns, in as few packages as possible
-// With `packages` above 0 there are that many packages, whatever they weigh; with kOne an output
-// may then be wider than kMaxWholeHead. kInvalidArgument, before any range is made, where
-// this takes more than kMaxHeads.
+// With `packages` above 0 there are that many packages, or fewer where the multiples of
+// kChannelMultiple fill fewer, whatever they weigh; `is_slow` is not asked, and with kOne an output
+// may be wider than kMaxWholeHead. kInvalidArgument, before any range is made, where this takes
+// more than kMaxHeads.
 Result<std::vector<std::vector<Range>>> plan_heads(
     artifact::HeadOutputs outputs, std::int64_t vocab_size, std::uint64_t bytes_per_row,
     const std::function<bool(std::int64_t rows)>& is_slow, std::int64_t packages = 0,

@@ -17,8 +17,8 @@
 namespace anemone::artifact {
 
 // The shape of the activations of T tokens: [1, channels, T, 1], tokens along the height, or
-// [1, channels, 1, T], tokens along the width, where 32 tokens of fp16 fill a line of 64 bytes. The
-// bytes are the same, but the chip treats the two shapes differently.
+// [1, channels, 1, T], tokens along the width. The bytes are the same, but the chip treats the two
+// shapes differently: it pads the last axis to 64 bytes, which 32 tokens of fp16 fill.
 enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
 std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
 Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
@@ -40,8 +40,8 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
 enum class CacheForm { kBlend, kReadOnly, kSlice, kGrowing };
 std::string_view cache_form_name(CacheForm cache);  // "blend", "readonly", "slice", "growing"
 
-// How many positions a function takes, of a growing cache at most, of an appended cache whose layer
-// has a sliding window.
+// How many positions a function takes of a cache that the host appends to (kReadOnly; kGrowing, at
+// most so many), where its layer has a sliding window.
 //   kWhole   all of the context, as for other layers
 //   kWindow  at most the window, the last positions before the step
 // The host keeps all positions either way.
@@ -84,8 +84,8 @@ enum class FusingForm { kFused, kApart };
 enum class MlpForm { kLine, kSquare };
 
 // What becomes of products whose weights some chips stream slowly, which happens where the bytes
-// per core lie near a multiple of a power of two. kIgnored: nothing; kAvoided: such products are
-// not fused, and one that is slow by itself is split over ranges of its outputs.
+// per core lie near a multiple of 1 MiB (ane/limits.h). kIgnored: nothing; kAvoided: such products
+// are not fused, and one that is slow by itself is split over ranges of its outputs.
 enum class NotchForm { kIgnored, kAvoided };
 
 // How x / sqrt(mean(x^2) + eps) is written: kMaxScaled, with x divided by its largest magnitude
@@ -106,7 +106,7 @@ enum class HeadForm { kLogits, kArgmax };
 enum class HeadOutputs { kOne, kSplit };
 
 // Whether a model that generates can also give text embeddings: kPackage, a package of its own
-// gives the hidden state behind the final norm (Manifest::embed).
+// gives the hidden state after the final norm (Manifest::embed).
 enum class EmbedForm { kNone, kPackage };
 
 // The axis of the vocabulary in the logits: kChannels, as in hidden_shape(); kLast,
@@ -119,7 +119,7 @@ enum class LogitsLayout { kChannels, kLast };
 // the recipe.
 enum class EmbeddingForm { kFloat, kStored };
 
-// The default is what version 1 of the manifest stands for.
+// The defaults are what fields mean that a manifest lacks; `compile` takes the form `portable`.
 struct Form {
   HiddenLayout layout = HiddenLayout::kTokensInHeight;
   CacheForm cache = CacheForm::kBlend;

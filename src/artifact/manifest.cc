@@ -45,6 +45,7 @@ int needed_format_version(const Manifest& manifest) {
   const bool has_appended = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
     return std::ranges::any_of(shard.caches, &Cache::is_appended);
   });
+  // A shard takes the position of the step only to write to packed caches.
   const bool has_packed = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
     return std::ranges::find(shard.inputs, PortRole::kPosition, &Port::role) != shard.inputs.end();
   });
@@ -70,6 +71,7 @@ bool Manifest::has_same_ropes(std::int64_t length, std::int64_t other_length) co
 }
 
 const Function* Manifest::head_function(const Function& function) const {
+  // In a classifier each function has a context of its own, the tokens of its step, and no tiers.
   if (classifies()) return &function;
   for (const Function& candidate : functions)
     if (context_of(candidate) == context && candidate.tokens == function.tokens &&

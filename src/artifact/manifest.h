@@ -91,7 +91,7 @@ struct Port {
 
 // A tensor that a shard keeps from step to step. Either keys or values by position, [rows,
 // kv_heads, S, head_dim], in which a shard with an input of kPosition has one row for the keys and
-// one for the values of each layer and positions for a widest step behind the S, and every other
+// one for the values of each layer and positions for a widest step after the S, and every other
 // shard one row; or a recurrent state of any shape, zero before the first token, that stands for
 // all tokens so far. A Core ML state lives in the StateStore under `name`; without states the
 // tensor is the input `name` and the output `output`. A function of S positions takes
@@ -113,13 +113,13 @@ struct Cache {
 };
 
 // Consecutive layers; of the first and the last one only some parts may be included. A layer with
-// experts has these parts: what is before the experts, each expert, and what is behind them. Where
+// experts has these parts: what is before the experts, each expert, and what is after them. Where
 // the experts are in packages of their own, only the first and the last part remain.
 struct LayerSpan {
   std::int64_t begin = 0;
   std::int64_t end = 0;         // exclusive
   std::int64_t part_begin = 0;  // the first part of layer `begin` that is included
-  std::int64_t part_end = 0;    // the part of layer `end - 1` behind the last included one; 0: all
+  std::int64_t part_end = 0;    // the part of layer `end - 1` after the last included one; 0: all
 
   bool operator==(const LayerSpan&) const = default;
 };
@@ -190,7 +190,7 @@ struct Head {
   std::int64_t columns() const { return argmax.empty() ? vocab_end - vocab_begin : 1; }
 };
 
-// The hidden state behind the final norm, for embeddings: a package with the functions that heads
+// The hidden state after the final norm, for embeddings: a package with the functions that heads
 // have. Its input and output have the shape of hidden states. What a head multiplies its logits or
 // its input with is not in it.
 struct Embed {

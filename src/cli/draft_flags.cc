@@ -19,15 +19,16 @@ void add_draft_flags(CLI::App& command, DraftFlags& flags) {
           .add_flag(
               "--draft-ngram{4}", flags.ngram,
               "Propose the next tokens from runs of up to N tokens (--draft-ngram=N; default: "
-              "4) that the\ntext repeats, and verify them in one step: the same text, "
-              "faster where it repeats itself")
+              "4) that the\ntext repeats, and verify them in one step: on the CPU the "
+              "same text, faster where it repeats itself")
           ->check(
               whole_numbers(engine::NgramProposer::kShortest, engine::NgramProposer::kMaxLongest));
   command
       .add_option(
           "--draft", flags.model,
           "Propose the next tokens with this smaller model of the same vocabulary (artifact "
-          "or\ncheckpoint folder, or GGUF file), and verify them in one step: the same text")
+          "or\ncheckpoint folder, or GGUF file), and verify them in one step: on the CPU the same "
+          "text")
       ->excludes(ngram);
 }
 

@@ -41,7 +41,7 @@ Status print_json(const Json& value, int indent) {
 }
 
 std::string error_line(std::string_view message) {
-  // Far more than fits; keeps a huge message from costing anything.
+  // Far more than fits. The rest of a larger message is not looked at, so that it costs nothing.
   constexpr std::size_t kMaxRead = 1 << 16;
   std::vector<std::string> pieces = escaped_pieces(message.substr(0, kMaxRead));
   std::size_t size = kErrorPrefix.size();
@@ -51,7 +51,8 @@ std::string error_line(std::string_view message) {
     for (const std::string& piece : pieces) line += piece;
     return line + '\n';
   }
-  // The subject stands at the start and the place at the end, so the middle goes.
+  // The subject stands at the start, and at the end often the place of the error in a file, so the
+  // middle goes.
   const std::size_t room = kMaxLine - kErrorPrefix.size() - kGap.size();
   std::string tail;
   std::size_t last = pieces.size();

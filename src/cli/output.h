@@ -39,8 +39,8 @@ Status print_json(const Json& value, int indent = -1);
 // Prints error_line() to stderr, with the name of the program in color where there is color.
 void print_error(std::string_view message);
 
-// The one line of a failed command, "anemone: <message>\n": at most 400 characters, control
-// characters and broken UTF-8 escaped, cut between characters where it is too long.
+// The one line of a failed command, "anemone: <message>\n": at most 400 bytes before its end,
+// control characters and broken UTF-8 escaped, cut between characters where it is too long.
 std::string error_line(std::string_view message);
 
 }  // namespace anemone::cli

@@ -33,7 +33,9 @@ void fill_others(std::string_view fill, const exec::Signature& signature,
 //   1,2,3                        numbers in row-major order
 //   FILE.npy                     an array
 //   FILE.png, FILE.jpg           a picture, for an image input, in its color order
-//   FILE.png:fit, FILE.jpg:fit   its middle, scaled to the default size (values/fit.h), over white
+//   FILE.png:fit, FILE.jpg:fit   its middle, scaled to the default size (values/fit.h), blended
+//   with
+//                                white where it is transparent
 // Numbers are converted by the rule of values/convert.h. Numbers, and an array that differs in
 // dimensions of one alone, take the shape of the input; nothing else is reshaped, and no other
 // picture is scaled. `description` is that of the package. kInvalidArgument for values that do not

@@ -186,8 +186,7 @@ Status run(RunOptions options, const Context& context) {
         options.model);
   if (model->manifest().classifies()) return label(options, std::move(model));
   if (!options.system.empty() && !model->has_chat_template())
-    return invalid_argument("[--system] expected a model with a chat template, got {}",
-                            options.model);
+    return no_template_for_system(options.model);
   if (!options.prompt && !model->has_chat_template())
     return invalid_argument(
         "[PROMPT] expected a text, got none: {} has no chat template and cannot chat "

@@ -69,6 +69,9 @@ Result<std::string> prompt_text(const RunOptions& options);
 // file that cannot be read, kParseError for a prompt without a text.
 Status read_text_files(RunOptions& options);
 
+// The error that --system asks for a chat template, which the model does not have.
+Status no_template_for_system(const std::string& model);
+
 // Says on stderr that the model has no chat template, so that the prompt is continued.
 void note_no_template(const std::string& model);
 

@@ -239,8 +239,7 @@ Result<bool> answer_on(const RunOptions& options, Server& server) {
     return false;
   }
   const bool is_chat = !options.is_raw && about->at("has_chat_template").get<bool>();
-  if (!options.system.empty() && !is_chat)
-    return invalid_argument("[--system] expected a model with a chat template, got {}", name);
+  if (!options.system.empty() && !is_chat) return no_template_for_system(name);
   ANEMONE_ASSIGN_OR_RETURN(const Json fields, request_of(options, name, is_chat));
   const std::string request = dump_json(fields);
   if (request.size() > serve::jsonl::LineOptions().max_line_bytes) {

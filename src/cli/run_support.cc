@@ -133,6 +133,13 @@ Status read_text_files(RunOptions& options) {
   return {};
 }
 
+Status no_template_for_system(const std::string& model) {
+  return invalid_argument(
+      "[--system] expected a model with a chat template, got {} (--chat-template-file gives it "
+      "one)",
+      model);
+}
+
 void note_no_template(const std::string& model) {
   print_err(
       "note: {} has no chat template, so the prompt is continued as plain text "

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags that the command line does not give. `--max-new` of `anemone run` is taken from the first
-// of these that has it: the command line, ANEMONE_RUN_MAX_NEW, ANEMONE_MAX_NEW, the table [run] of
-// the settings file, its lines above all tables. For a command below another one, such as `cache
-// list`, those of `cache` come after its own. A setting is left out if it cannot be combined with a
-// flag of the command line.
+// The values of flags that the command line does not give. `--max-new` of `anemone run` is taken
+// from the first of these that has it: the command line, ANEMONE_RUN_MAX_NEW, ANEMONE_MAX_NEW, the
+// table [run] of the settings file, the lines of the file above all tables. For a command below
+// another one, such as `cache list`, those of `cache` come after its own. A setting is left out if
+// it cannot be combined with a flag of the command line.
 #pragma once
 
 #include <anemone/status.h>
@@ -59,7 +59,8 @@ class Settings {
     SettingValue value;
     std::string origin;
   };
-  // The value of a flag of the last of the commands, which are "", "cache", "cache.prune".
+  // The value of a flag of a command. `command` are the paths that lead to it, such as "", "cache",
+  // "cache.prune" for `cache prune`; the settings of a later one go first.
   std::optional<Found> find(const std::vector<std::string>& command, const std::string& flag) const;
   Status set(CLI::Option& option, const Found& found);
   // Reads the environment and returns the text of the settings file, whose path it keeps in path_.

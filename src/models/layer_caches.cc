@@ -34,6 +34,8 @@ void LayerGraph::close_cache(OpenCache open, Value* updated) {
   caches_.push_back(std::move(open.cache));
 }
 
+// In the function of a tier the context is smaller than that of the caches, which serve all
+// functions.
 Value* LayerGraph::cache_prefix(Value* cache, const std::string& name) {
   if (cache == nullptr || options_.context == options_.cache_context) return cache;
   std::vector<std::int32_t> end(cache->type.shape.begin(), cache->type.shape.end());
@@ -73,12 +75,12 @@ Value* LayerGraph::read_recurrent(const std::string& name, const Shape& shape) {
   cache.name = name;
   cache.shape = shape;
   cache.is_recurrent = true;
-  OpenCache& open = open_running_[name] = open_cache(std::move(cache));
+  OpenCache& open = open_recurrent_[name] = open_cache(std::move(cache));
   return open.stored;
 }
 
 void LayerGraph::write_recurrent(const std::string& name, Value* updated) {
-  if (updated != nullptr) close_cache(std::move(open_running_.at(name)), updated);
+  if (updated != nullptr) close_cache(std::move(open_recurrent_.at(name)), updated);
 }
 
 CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens,
@@ -108,7 +110,7 @@ LayerGraph::PackedCache& LayerGraph::packed_cache(const Shape& tokens) {
   const auto [found, is_new] = packed_.try_emplace(name);
   PackedCache& packed = found->second;
   if (is_new) {
-    // How many rows there are is known when all layers are built.
+    // How many rows there are is known only when all layers are built.
     artifact::Cache cache;
     cache.name = name;
     cache.shape = {0, tokens[1], options_.cache_context + options_.widest_step, tokens[3]};
@@ -144,8 +146,8 @@ Value* LayerGraph::corner(std::int64_t row, std::int64_t head, Value* position, 
     return Literal::int32s(std::vector<std::int32_t>(values.begin(), values.end()));
   };
   Value* before = builder_.constant(ints({row, head}), name + "_row");
-  Value* behind = builder_.constant(ints({last}), name + "_last");
-  return join({before, position, behind}, 0, name);
+  Value* after = builder_.constant(ints({last}), name + "_last");
+  return join({before, position, after}, 0, name);
 }
 
 CachedRows LayerGraph::write_to_packed(const std::string& name, Value* tokens) {
@@ -215,7 +217,8 @@ CachedRows LayerGraph::update_cache(const std::string& name, Value* tokens, std:
   cache.shape = {1, shape[1], options_.cache_context, shape[3]};
   OpenCache open = open_cache(std::move(cache));
   Value* before = cache_prefix(open.stored, name + "_before");
-  // A one-hot matrix places the tokens: no indexed write, which the chip does not have.
+  // A product with a one-hot matrix places the tokens, because the chip has no scatter. Whether it
+  // runs slice_update, as write_to_packed() has it, is contested (law slice-update).
   Value* placed =
       builder_.op("matmul", {{"x", cache_write_mask()}, {"y", tokens}}, name + "_placed");
   Value* kept = mul(before, cache_keep_mask(), name + "_kept");

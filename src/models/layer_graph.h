@@ -185,7 +185,7 @@ class LayerGraph {
     ir::Value* input = nullptr;
     ir::Value* stored = nullptr;
   };
-  std::map<std::string, OpenCache> open_running_;
+  std::map<std::string, OpenCache> open_recurrent_;
   OpenCache open_cache(artifact::Cache cache);
   CachedRows append_to_cache(const std::string& name, ir::Value* tokens, std::int64_t window);
   void close_cache(OpenCache cache, ir::Value* updated);

@@ -339,7 +339,7 @@ void GenerationJob::complete() {
   }
   std::string text = openai::answer_text(plan_.head, choices_, usage_);
   choices_ = {};
-  responder_->respond(openai::text_response(std::move(text), headers_));
+  responder_->respond(openai::json_text_response(std::move(text), headers_));
 }
 
 // The first choice that fails is the answer, and the others end.

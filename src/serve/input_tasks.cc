@@ -51,7 +51,7 @@ void finish(const InputTask& task, std::int64_t tokens, Clock::time_point start,
   if (!body.ok())
     return task.responder->respond(
         openai::error_response(openai::api_error(body.status()), task.headers));
-  task.responder->respond(openai::text_response(*std::move(body), task.headers));
+  task.responder->respond(openai::json_text_response(*std::move(body), task.headers));
 }
 
 template <typename EngineRequest>

@@ -124,8 +124,8 @@ Result<Picture> parse_jpeg(std::string_view bytes, std::string_view subject) {
   decoder.bytes = reinterpret_cast<const unsigned char*>(bytes.data());
   decoder.size = static_cast<unsigned long>(bytes.size());
   const auto damaged = [&] {
-    return corrupt("[{}] expected a JPEG file, got a damaged one or another: {}", subject,
-                   static_cast<const char*>(decoder.message));
+    return corrupt("[{}] expected a JPEG file, got a damaged one or another kind of file: {}",
+                   subject, static_cast<const char*>(decoder.message));
   };
   if (!attempt(decoder, read_header)) return damaged();
   jpeg_decompress_struct& info = decoder.info;

@@ -21,7 +21,7 @@ Result<Picture> parse_picture(std::string_view bytes, std::string_view subject,
 
 namespace {
 
-// What libpng keeps of a file goes away with it.
+// Its destructor frees what libpng keeps of a file.
 struct Image : png_image {
   Image() : png_image{} { version = PNG_IMAGE_VERSION; }
   Image(const Image&) = delete;
@@ -40,9 +40,12 @@ std::uint8_t over_white(std::uint8_t sample, std::uint8_t alpha) {
 Result<Picture> parse_png(std::string_view bytes, std::string_view subject,
                           Transparency transparency) {
   Image image;
+  constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
   const auto damaged = [&] {
-    return corrupt("[{}] expected a PNG file, got a damaged one or another: {}", subject,
-                   static_cast<const char*>(image.message));
+    if (bytes.starts_with(kSignature))
+      return corrupt("[{}] expected a whole PNG file, got a damaged one: {}", subject,
+                     static_cast<const char*>(image.message));
+    return corrupt("[{}] expected a PNG or JPEG file, got a file of another kind", subject);
   };
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) return damaged();
   // Samples of 16 bits are scaled to 8. Without this flag, those of a file that does not tell its
@@ -62,11 +65,11 @@ Result<Picture> parse_png(std::string_view bytes, std::string_view subject,
   out.samples.reserve(pixels.size() / (channels + 1) * channels);
   for (std::size_t at = 0; at < pixels.size(); at += channels + 1) {
     const std::uint8_t alpha = pixels[at + channels];
-    // What lies behind a transparent pixel nobody has said.
+    // The file does not say which color shows through a transparent pixel.
     if (alpha != 255 && transparency == Transparency::kRefused)
       return unsupported(
-          "[{}] expected an opaque picture, got a transparent pixel (FILE.png:fit takes it over "
-          "white)",
+          "[{}] expected an opaque picture, got a transparent pixel (FILE.png:fit blends it with "
+          "white, and also crops and scales the picture)",
           subject);
     for (std::size_t i = 0; i < channels; ++i)
       out.samples.push_back(over_white(pixels[at + i], alpha));

@@ -47,6 +47,14 @@ TEST(PackagePlan, IsReadFromAFile) {
         R"({"measured": [{"layers": "0:4", "ms": -1}]})", R"({"measured": []})",
         R"({"measured": [{"layers": "0:4", "ms": 1}], "layers": 2})"})
     EXPECT_FALSE(plan_of(text).ok()) << text;
+  for (const char* number : {"-1", "1.5"})
+    EXPECT_TRUE(
+        plan_of(R"({"layers": )" + std::string(number) + "}")
+            .status()
+            .message()
+            .ends_with("expected \"layers\" to be a text or a whole number of packages, got " +
+                       std::string(number)))
+        << number;
 }
 
 // The figures of the ane-book for packages of Phi-4-mini on an M4 Max: the whole, and its parts.

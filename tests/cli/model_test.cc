@@ -234,6 +234,7 @@ TEST_F(PocketModel, WithoutAChatTemplateContinuesTheTextAndSaysSo) {
       << text.err;
   EXPECT_EQ(answer("x --max-new 1 --raw").err, "");
   expect_error(answer(""), 2, "cannot chat (--chat-template-file gives it one)");
+  expect_error(answer("x --system y"), 2, "bare (--chat-template-file gives it one)");
 }
 
 TEST_F(PocketModel, EmbedsTheLinesOfStdinForADash) {

@@ -184,6 +184,8 @@ def make_gather_nd():
         cases.add(f"takes places {list(shape)} in {batch_dims} batch dimensions", {"x": x, "indices": int32(index), "batch_dims": int32(batch_dims)},
                   [fp16(gather_nd(x.array, index, batch_dims))])
     cases.add("takes empty rows without counting them one by one", {"x": fp32([]), "indices": int32(np.zeros((2**40, 0)))}, [fp32(np.zeros((2**40, 0)))])
+    cases.add("takes no places in many batches", {"x": fp32(np.zeros((2**40, 0))), "indices": int32(np.zeros((2**40, 0, 1))), "batch_dims": int32(1)},
+              [fp32(np.zeros((2**40, 0)))])
 
     inputs = {"x": sample("fp32", 2, 3), "indices": int32([[1, 0], [0, 1]])}
     cases.fail("refuses scalar indices (c1)", {**inputs, "indices": int32(0)}, f"{op}_c1")

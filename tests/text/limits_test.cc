@@ -221,6 +221,17 @@ TEST(TokenizerLimits, PlacesInTheTablesCannotBeForeseen) {
 }
 
 // Errors are kept and printed, so they hold the beginning of a long pattern, and whole characters.
+TEST(Messages, SayThatAKindOfTokenizerIsNotSupported) {
+  Json model = bpe();
+  model["byte_fallback"] = true;
+  const Json tokenizer = {{"model", model}, {"pre_tokenizer", {{"type", "ByteLevel"}}}};
+  const Status refused = Tokenizer::parse(dump_json(tokenizer), "tokenizer.json").status();
+  EXPECT_EQ(refused.code(), Code::kUnsupported);
+  EXPECT_NE(refused.message().find("is a kind of tokenizer that is not supported"),
+            std::string_view::npos)
+      << refused.message();
+}
+
 TEST(Messages, ShowTheBeginningOfALongPattern) {
   std::string e_acute;
   for (int i = 0; i < 1000; ++i) e_acute += "\u00e9";

@@ -33,7 +33,13 @@ TEST(Picture, ComesBackFromItsFile) {
 TEST(Picture, RefusesDamagedFiles) {
   const auto bytes = png_bytes(gradient(9, 9, 3));
   ASSERT_TRUE(bytes.ok());
-  EXPECT_EQ(parse_png("no picture", "f").status().code(), Code::kCorrupt);
+  const Status other = parse_picture("no picture", "f").status();
+  EXPECT_EQ(other.code(), Code::kCorrupt);
+  EXPECT_EQ(other.message(), "[f] expected a PNG or JPEG file, got a file of another kind");
+  EXPECT_TRUE(parse_picture(bytes->substr(0, 20), "f")
+                  .status()
+                  .message()
+                  .starts_with("[f] expected a whole PNG file, got a damaged one: "));
   // The last 12 bytes only say that this is the end.
   for (std::size_t size = 0; size + 12 < bytes->size(); ++size)
     EXPECT_EQ(parse_png(bytes->substr(0, size), "f").status().code(), Code::kCorrupt) << size;
@@ -48,7 +54,10 @@ TEST(Picture, TakesTransparentPixelsOverWhiteWhereItIsAsked) {
       0x12, 0x91, 0x63, 0x38, 0x91, 0xc2, 0xd0, 0x00, 0x00, 0x06, 0x65, 0x01, 0xe9, 0xc6, 0x22,
       0xd7, 0x22, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82};
   const std::string file(reinterpret_cast<const char*>(kFile), sizeof(kFile));
-  EXPECT_EQ(parse_picture(file, "f").status().code(), Code::kUnsupported);
+  const Status refused = parse_picture(file, "f").status();
+  EXPECT_EQ(refused.code(), Code::kUnsupported);
+  EXPECT_NE(refused.message().find("FILE.png:fit blends it with white"), std::string_view::npos)
+      << refused.message();
   const auto picture = parse_picture(file, "f", Transparency::kOverWhite);
   ASSERT_TRUE(picture.ok()) << picture.status().message();
   EXPECT_EQ(picture->samples, (std::vector<std::uint8_t>{255, 255, 255, 227, 177, 127}));

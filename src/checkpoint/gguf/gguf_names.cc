@@ -85,6 +85,22 @@ Status add_experts(const GgufFile& file, const TensorMapping& mapping,
   return {};
 }
 
+// Checks that the rows of q or k are whole heads, and that those of a head are pairs.
+Status check_paired_rows(const GgufFile& file, const TensorInfo& tensor, std::int64_t head_dim) {
+  if (head_dim % 2 != 0)
+    return corrupt("[{}] expected an even head_dim, because {} has its rows in pairs, got {}",
+                   file.path(), tensor.name, head_dim);
+  if (tensor.shape.empty() || tensor.shape.size() > 2)
+    return corrupt("[{}] expected {} to be a matrix or a vector, got the shape {}", file.path(),
+                   tensor.name, to_string(tensor.shape));
+  if (tensor.shape.front() % head_dim != 0)
+    return corrupt(
+        "[{}] expected the number of rows of {} to be a multiple of the head_dim {}, got {} (shape "
+        "{})",
+        file.path(), tensor.name, head_dim, tensor.shape.front(), to_string(tensor.shape));
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<TensorMapping>> map_tensors(const GgufFile& file,
@@ -107,10 +123,7 @@ Result<std::vector<TensorMapping>> map_tensors(const GgufFile& file,
       return unsupported("[{}] expected tensors of {} alone, got {}", file.path(),
                          architecture.name, name);
     if (architecture.has_paired_rows && (parts->stem == "attn_q" || parts->stem == "attn_k")) {
-      if (tensor.shape.empty() || tensor.shape.size() > 2 || head_dim % 2 != 0 ||
-          tensor.shape.front() % head_dim != 0)
-        return corrupt("[{}] expected the rows of {} to be a multiple of {}, got the shape {}",
-                       file.path(), name, head_dim, to_string(tensor.shape));
+      ANEMONE_RETURN_IF_ERROR(check_paired_rows(file, tensor, head_dim));
       mapping.head_rows = head_dim;
     }
     mapping.is_negative_exp = parts->stem == "ssm_a";

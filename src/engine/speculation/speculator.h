@@ -2,8 +2,8 @@
 // Speculative decoding: a text that decodes runs some tokens that a proposer names together with
 // the one that it has to run, and keeps those that the model would have picked itself. Every token
 // is picked from the logits of its position as without proposals, with the same random numbers, so
-// the text is the same (Leviathan, Kalman, Matias: Fast Inference from Transformers via Speculative
-// Decoding, with the draft's distribution as a point).
+// the text is the same wherever the logits are, as on the CPU (Leviathan, Kalman, Matias: Fast
+// Inference from Transformers via Speculative Decoding, with the draft's distribution as a point).
 #pragma once
 
 #include <anemone/status.h>

@@ -18,11 +18,11 @@ namespace anemone::exec::ane_direct {
 //   PARENT/NAME/model.mil
 //   PARENT/NAME/weights/....bin
 //
-// Programs of the same text and weights share a folder. Thread-safe; outlives the uses that it
-// gives.
+// Programs of the same text and weights share a folder. Thread-safe. It must outlive the uses that
+// it gives.
 class ModelFolders {
  public:
-  // One program's use of a folder, which goes with the last of them.
+  // A program uses a folder while it has one of these. The last use of a folder removes it.
   class Use {
    public:
     Use(ModelFolders& folders, std::string path);
@@ -35,8 +35,9 @@ class ModelFolders {
     const std::string path_;
   };
 
-  // Writes the files of a program. kFolderDomain where that fails, or where `name` is not the plain
-  // name of a folder; then nothing is left but what another program uses.
+  // Writes the files of a program. Gives an error of the domain kFolderDomain (error_map.h) where
+  // that fails, or where `name` is not the plain name of a folder; then nothing is left but what
+  // another program uses.
   Outcome<std::shared_ptr<const Use>> make(const std::string& parent, const std::string& name,
                                            std::string_view mil,
                                            std::span<const WeightFile> weights);

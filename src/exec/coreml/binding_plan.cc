@@ -48,8 +48,8 @@ Status add_features(const std::vector<FeatureInfo>& infos, std::vector<Feature>&
   return {};
 }
 
-// The positions of a cache that a function takes, where they lie. They are the first ones, or the
-// last before a step that stands after them all (CacheBinding::Kind::kAppend).
+// The positions of a cache that a function takes, where they lie: the first ones. If the step
+// begins after all of these, they are the last ones before the step (CacheBinding::Kind::kAppend).
 Array past_of(const CacheBinding& binding, const Shape& taken) {
   Array out = array_of(binding.cache->view());
   const std::int64_t begin = std::max<std::int64_t>(binding.position - taken[2], 0);
@@ -103,7 +103,8 @@ BufferNeed need_of(const FeatureInfo& feature, const Shape& shape) {
 
 Result<BindingPlan> plan_bindings(const ModelInfo& info, const BatchItem& item) {
   if (item.facts != nullptr && !item.facts->masks.empty())
-    return invalid_argument("[{}] expected a tensor, got a fact", item.facts->masks[0].input);
+    return invalid_argument("[{}] expected a mask tensor, got step facts",
+                            item.facts->masks[0].input);
   BindingPlan out;
   const NameIndex tensors(*item.inputs);
   const auto binding_of = [&](std::string_view name, std::string CacheBinding::*field) {

@@ -4,8 +4,9 @@
 // the caller's memory must not change yet.
 //
 //   input, a tensor           the caller's memory; with padded rows, staging
-//   input, past of a cache    the first S positions of the caller's cache (or the S before a
-//                             window), by strides; with padded rows, staging
+//   input, past of a cache    the first S positions of the caller's cache, or, of a layer with a
+//                             sliding window, the last S before the step, by strides; with padded
+//                             rows, staging
 //   input, a whole cache      the caller's cache; with padded rows, staging
 //   output, a tensor          the caller's tensor of an earlier run, or a new one, as a backing;
 //                             with padded rows, staging
@@ -72,7 +73,7 @@ struct BindingPlan {
 };
 
 // The plan of a run. `info` and the item outlive it. The item passed check_item().
-// kInvalidArgument where it has facts in the place of tensors, which Core ML does not take.
+// kInvalidArgument where it has step facts in the place of masks, which Core ML does not take.
 Result<BindingPlan> plan_bindings(const ModelInfo& info, const BatchItem& item);
 
 }  // namespace anemone::exec::coreml

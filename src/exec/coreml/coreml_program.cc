@@ -79,7 +79,8 @@ Result<std::unique_ptr<StateStore>> CoreMlProgram::make_state() const {
   auto store = std::make_unique<CoreMlStateStore>(shared_->shared_runtime(), number_, states_);
   const auto user = std::ranges::find_if(
       functions_, [](const auto& function) { return !function->signature().states.empty(); });
-  // A model makes them, so one of the functions that have states is loaded now.
+  // A loaded model of Core ML makes the states, so one of the functions that have some is loaded
+  // now.
   if (user != functions_.end()) ANEMONE_RETURN_IF_ERROR((*user)->prepare(*store));
   return std::unique_ptr<StateStore>(std::move(store));
 }
@@ -103,7 +104,7 @@ Status CoreMlProgram::run_batch(std::string_view name, std::span<const BatchItem
                               function->name());
   }
   for (BatchItem item : items) {
-    item.times = items[0].times;
+    item.times = items[0].times;  // the first item has those of the whole batch
     ANEMONE_RETURN_IF_ERROR(function->run(item, static_cast<CoreMlStateStore*>(item.states))
                                 .with("function " + function->name()));
     if (items[0].meanwhile != nullptr) (*items[0].meanwhile)();
@@ -130,7 +131,7 @@ Result<std::vector<PlanStep>> CoreMlProgram::explain(std::string_view name) cons
 Result<PlanMemory> CoreMlProgram::explain_memory(std::string_view name) const {
   ANEMONE_ASSIGN_OR_RETURN(const CoreMlFunction* function, find(name));
   const std::int64_t bytes = function->staging_bytes();
-  return PlanMemory{bytes, bytes};
+  return PlanMemory{bytes, bytes};  // staging buffers share no memory
 }
 
 void CoreMlProgram::set_timed(bool is_timed) const {

@@ -49,7 +49,7 @@ class CoreMlProgram : public LoadedProgram, public Profiled {
   CoreMlProgram();
   Result<CoreMlFunction*> find(std::string_view function) const;
 
-  const std::uint64_t number_;  // no other program has it
+  const std::uint64_t number_;  // states carry it, as they belong to this program alone
   std::shared_ptr<CoreMlShared> shared_;
   std::unique_ptr<PackageModels> models_;
   std::vector<std::string> names_;

@@ -162,7 +162,7 @@ void CompletionJob::complete() {
   if (plan_.is_stream) return responder_->end(fmt::format("{}", fmt::join(answers, "")));
   std::string body = answers.size() == 1 ? std::move(answers.front())
                                          : fmt::format("[{}]", fmt::join(answers, ","));
-  responder_->respond(openai::text_response(std::move(body), headers_));
+  responder_->respond(openai::json_text_response(std::move(body), headers_));
 }
 
 void CompletionJob::fail(const Status& status) {

@@ -15,15 +15,17 @@
 
 namespace anemone::serve::openai {
 
-// What the routes of the API ask for models and answers; EngineBackend implements it. Thread-safe.
+// From this interface the routes of the API get models and answers; EngineBackend implements it.
+// Thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // These are quick, as they are called on the thread of the connections.
+  // The io thread, which moves the bytes of all connections, calls these functions and props() and
+  // slots(): they return at once.
   virtual std::vector<ModelInfo> models() const = 0;
-  // The reason why requests of a model fail until it is loaded again; ok otherwise. Clients see it,
-  // so it names no paths.
+  // An error while requests of some model fail until it is loaded again. The message does not say
+  // which model. Clients see it, so it names no paths.
   virtual Status check_health() const = 0;
   // How many requests wait, run, have finished and were cancelled, for /health.
   virtual Json counts() const = 0;
@@ -43,8 +45,9 @@ class Backend {
   // Call::awaited instead. kNotFound for an unknown name; kInvalidArgument for the empty one if
   // there are several models.
   virtual Status choose_model(const ModelChoice& choice, Call& call) = 0;
-  // lease_later() loads the model and calls `then` with the lease. Once the flag `cancel` is set
-  // and look_again() called, it waits no more. The errors are those of ModelPool::lease_later().
+  // Loads the model with this index, which is that of Call::awaited, and then calls `then` with the
+  // lease. Once the flag `cancel` is set and look_again() is called, `then` gets kCancelled. `then`
+  // is not called where lease_later() gives an error, one of those of ModelPool::lease_later().
   virtual Status lease_later(std::size_t model, ModelPool::CancelFlag cancel,
                              ModelPool::Then then) = 0;
   virtual void look_again() = 0;
@@ -62,7 +65,7 @@ class Backend {
   virtual std::optional<ApiError> detokenize(llamacpp::DetokenizeRequest request,
                                              const Call& call) = 0;
   virtual std::optional<ApiError> apply_template(ChatRequest request, const Call& call) = 0;
-  // Only answers that the model is loaded: choose_model() and lease_later() have loaded it.
+  // Says to the client that the model is loaded, which choose_model() and lease_later() have done.
   virtual std::optional<ApiError> load(ModelRequest request, const Call& call) = 0;
   // Here the call has no lease, because the model need not be loaded.
   virtual std::optional<ApiError> unload(ModelRequest request, const Call& call) = 0;

@@ -42,8 +42,8 @@ Status set_limit(std::string_view text, KeyLimits& limits);
 class KeyUsage {
  public:
   using Clock = std::chrono::steady_clock;
-  // A request that counts as running until this, and every copy of it, is destroyed, on any thread.
-  // It may outlive the KeyUsage.
+  // Counts a request as running until this, and every copy of it, is destroyed, on any thread. It
+  // may outlive the KeyUsage.
   using Admission = std::shared_ptr<void>;
 
   // A key that `before` has with the same limits goes on with its counts.
@@ -51,11 +51,11 @@ class KeyUsage {
 
   const std::vector<ApiKey>& keys() const { return keys_; }
 
-  // Counts one more request of the key with this index, or says why that may not be yet (429 with
+  // Counts one more request of the key with this index, or says why it is refused for now (429 with
   // the seconds to wait); then nothing is counted. The rate is a bucket of `rate` requests, full at
   // first, that fills evenly in one period (the generic cell rate algorithm, ITU-T I.371): a key
-  // that has rested may have them all at once. `now` does not go back by more than threads race.
-  // The admission stays null for a key without a limit of concurrency.
+  // that has rested may have them all at once. Threads that race may give values of `now` slightly
+  // out of order. The admission stays null for a key without a limit of concurrency.
   std::optional<ApiError> admit(std::size_t key, Clock::time_point now, Admission& admission) const;
 
  private:

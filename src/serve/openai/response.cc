@@ -8,10 +8,10 @@
 namespace anemone::serve::openai {
 
 HttpResponse json_response(const Json& body, HeaderList headers) {
-  return text_response(dump_json(body), std::move(headers));
+  return json_text_response(dump_json(body), std::move(headers));
 }
 
-HttpResponse text_response(std::string json, HeaderList headers) {
+HttpResponse json_text_response(std::string json, HeaderList headers) {
   headers.emplace_back("Content-Type", "application/json");
   return {200, std::move(headers), std::move(json)};
 }

@@ -9,14 +9,17 @@
 
 namespace anemone::serve::openai {
 
-// Responses of status 200, of a value and of the text of one.
+// `headers` are those that every response to the request carries; each function adds its own, such
+// as the type of the content.
+
+// Responses of status 200 that hold JSON: a value, or a text that is JSON already.
 HttpResponse json_response(const Json& body, HeaderList headers);
-HttpResponse text_response(std::string json, HeaderList headers);
+HttpResponse json_text_response(std::string json, HeaderList headers);
 
 // The response to a request that failed.
 HttpResponse error_response(const ApiError& error, HeaderList headers);
 
-// The headers of a stream of server-sent events.
+// The headers of a response that is a stream of server-sent events.
 HeaderList stream_headers(HeaderList headers);
 
 }  // namespace anemone::serve::openai

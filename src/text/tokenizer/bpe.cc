@@ -146,7 +146,9 @@ Result<std::unique_ptr<const Bpe>> Bpe::Builder::build() && {
   }
   if (bpe.vocab_.byte_level()) {
     if (bpe.options_.byte_fallback)
-      return unsupported("[model] expected byte_fallback without ByteLevel, got both");
+      return unsupported(
+          "[model] a BPE model with byte_fallback after a ByteLevel pre-tokenizer is a kind of "
+          "tokenizer that is not supported");
     bool complete = true;
     for (int byte = 0; byte < 256; ++byte) {
       const char c = static_cast<char>(byte);

@@ -149,7 +149,7 @@ TEST_F(BindingPlanTest, FactsAreRefused) {
   const MaskFact mask{.input = "mask"};
   const StepFacts facts{.position = 0, .count = 1, .tokens = 1, .masks = {&mask, 1}};
   const auto made = plan_bindings(info, {.inputs = &inputs, .outputs = &outputs, .facts = &facts});
-  EXPECT_EQ(made.status().message(), "[mask] expected a tensor, got a fact");
+  EXPECT_EQ(made.status().message(), "[mask] expected a mask tensor, got step facts");
 }
 
 TEST_F(BindingPlanTest, SignatureHasOpenSizesAndRefusesTypesWithoutTensors) {

@@ -17,10 +17,10 @@ std::int64_t product(const Shape& shape, std::size_t begin, std::size_t end) {
   return out;
 }
 
-// How the runs of a call are found.
+// How the indices of a call are checked.
 struct Indexing {
-  std::string_view label;
-  bool allow_negative = true;
+  std::string_view label;      // what errors about an index name
+  bool allow_negative = true;  // whether negative indices count from the end
 };
 Indexing indexing_of(const KernelCall& call, std::string_view label) {
   return {label, !call.boolean("validate_indices", false)};
@@ -93,7 +93,8 @@ Result<Runs> runs_on_axis(const KernelCall& call, std::string_view tensor, std::
   for (std::int64_t& place : places) {
     ANEMONE_ASSIGN_OR_RETURN(place, checked_index(place, size, indexing));
   }
-  // There may be very many empty runs, or rows without a run.
+  // The loops below would turn `batches * outer * count` times for empty runs, and with a count of
+  // 0 `batches * outer` times for none: no memory bounds these numbers.
   if (runs.length == 0 || places.empty()) return runs;
   runs.offsets.reserve(static_cast<std::size_t>(batches * outer * count));
   for (std::int64_t b = 0; b < batches; ++b)
@@ -116,7 +117,7 @@ Result<Runs> runs_along_axis(const KernelCall& call, std::string_view tensor,
   const std::int64_t count = indices.shape[axis];
   const std::vector<std::int64_t> places = to_ints(indices);
   Runs runs;
-  if (places.empty()) return runs;  // `outer` may still be very large
+  if (places.empty()) return runs;  // no memory bounds `outer` then
   runs.offsets.reserve(places.size());
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t i = 0; i < count * inner; ++i) {
@@ -140,7 +141,10 @@ Result<Runs> runs_at_points(const KernelCall& call, std::string_view tensor,
   const std::vector<std::int64_t> places = to_ints(indices);
   Runs runs;
   runs.length = product(shape, end, shape.size());
-  if (runs.length == 0 && places.empty()) return runs;  // there may be very many of them
+  // Without points there are no runs, and without coordinates (a depth of 0) there may be any
+  // number of empty ones: no memory bounds how often the loops below would turn. Indices of empty
+  // runs are checked, and a point without coordinates names a whole batch.
+  if (points == 0 || (runs.length == 0 && places.empty())) return runs;
   runs.offsets.reserve(static_cast<std::size_t>(batches * points));
   std::size_t next = 0;
   for (std::int64_t b = 0; b < batches; ++b)
@@ -162,6 +166,7 @@ void gather_runs(const KernelCall& call, const Runs& runs) {
   const std::int64_t element = dtype_bits(x.dtype) / 8;
   const std::int64_t bytes = runs.length * element;
   if (bytes == 0) return;
+  // A task copies about 64 KiB, so that starting it costs little beside it.
   call.threads().parallel_for(static_cast<std::int64_t>(runs.offsets.size()), 64 * 1024 / bytes + 1,
                               [&](std::int64_t begin, std::int64_t end) {
                                 for (std::int64_t i = begin; i < end; ++i)
