@@ -24,6 +24,14 @@ inline std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
+// Whether nothing is in the folder at last. What an interrupted process cannot remove itself in time
+// another one removes (cli/cleanup.h), for which nobody waits.
+inline bool becomes_empty(const std::string& folder) {
+  for (int i = 0; i < 20'000 && !names_in(folder).empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return names_in(folder).empty();
+}
+
 // Starts the anemone executable, sends a signal as soon as something is in `folder`, and returns
 // the wait status.
 inline int interrupted(std::vector<std::string> words, const std::string& folder, int signal) {

@@ -178,6 +178,7 @@ TEST_F(Verify, CtrlCLeavesNothing) {
   const int status = interrupted({"verify", artifact, "--against", pocket()}, cache(), SIGINT);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
   EXPECT_EQ(contents(artifact + "/manifest.json").find("verification"), std::string::npos);
+  EXPECT_TRUE(becomes_empty(cache()));
 }
 
 }  // namespace
