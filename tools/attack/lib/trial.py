@@ -22,8 +22,7 @@ class Settings:
 
     def __init__(self, options):
         self.anemone = os.path.abspath(options.anemone)
-        # Templates that make many small strings take 70 times as long under the address sanitizer.
-        self.patience = 10.0 if options.sanitized else 1.0
+        self.patience = 6.0 if options.sanitized else 1.0
         self.memory = 4 if options.sanitized else 1
         self.seconds = 5.0 * self.patience
         self.seed = options.seed
