@@ -33,9 +33,8 @@ void fill_others(std::string_view fill, const exec::Signature& signature,
 //   1,2,3                        numbers in row-major order
 //   FILE.npy                     an array
 //   FILE.png, FILE.jpg           a picture, for an image input, in its color order
-//   FILE.png:fit, FILE.jpg:fit   its middle, scaled to the default size (values/fit.h), blended
-//   with
-//                                white where it is transparent
+//   FILE.png:fit, FILE.jpg:fit   its middle, scaled to the default size, blended with white where
+//                                it is transparent (values/fit.h)
 // Numbers are converted by the rule of values/convert.h. Numbers, and an array that differs in
 // dimensions of one alone, take the shape of the input; nothing else is reshaped, and no other
 // picture is scaled. `description` is that of the package. kInvalidArgument for values that do not

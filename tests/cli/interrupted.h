@@ -24,12 +24,12 @@ inline std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-// Whether nothing is in the folder at last. What an interrupted process cannot remove itself in time
-// another one removes (cli/cleanup.h), for which nobody waits.
-inline bool becomes_empty(const std::string& folder) {
-  for (int i = 0; i < 20'000 && !names_in(folder).empty(); ++i)
+// False if the condition does not hold within 20 seconds.
+template <typename Condition>
+bool wait_until(const Condition& holds) {
+  for (int i = 0; i < 20'000 && !holds(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return names_in(folder).empty();
+  return holds();
 }
 
 // Starts the anemone executable, sends a signal as soon as something is in `folder`, and returns
@@ -41,8 +41,7 @@ inline int interrupted(std::vector<std::string> words, const std::string& folder
   argv.push_back(nullptr);
   pid_t pid = 0;
   EXPECT_EQ(::posix_spawn(&pid, ANEMONE_BINARY, nullptr, nullptr, argv.data(), environ), 0);
-  for (int i = 0; i < 20'000 && names_in(folder).empty(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  wait_until([&] { return !names_in(folder).empty(); });
   ::kill(pid, signal);
   int status = 0;
   ::waitpid(pid, &status, 0);

@@ -41,9 +41,9 @@ inline std::int64_t few_steps(const Matrix& m) {
 inline __m512i flip(__m512i parts) {
   return _mm512_xor_si512(parts, _mm512_set1_epi8(-128));
 }
-// Prefetches what lies `distance` bytes after `at` into the second-level cache: into the nearest one
-// fewer lines can be on their way at a time. Always inlined: GCC takes the function for one without
-// effect and leaves out calls of it.
+// Prefetches what lies `distance` bytes after `at` into the second-level cache: into the nearest
+// one fewer lines can be on their way at a time. Always inlined: GCC takes the function for one
+// without effect and leaves out calls of it.
 [[gnu::always_inline]] inline void prefetch(const std::byte* at, std::int64_t distance) {
   // The address may lie beyond the mapping: a prefetch is a hint and never faults.
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) +

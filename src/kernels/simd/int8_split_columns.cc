@@ -165,8 +165,10 @@ void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth,
   }
   alignas(64) std::int8_t parts[2][kInt8BlockColumns][64] = {};
   const __m512i columns =
-      _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                         _mm512_set1_epi32(64));
+      _mm512_slli_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), 6);
+  const auto row = [&](const std::int8_t* part) {
+    return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), present, columns, part, 1);
+  };
   for (std::int64_t k = 0; k < depth; k += 64, high += kTileBytes, low += kTileBytes) {
     if (k + 64 > depth) std::memset(parts, 0, sizeof(parts));
     for (int n = 0; n < kInt8BlockColumns; ++n)
@@ -174,12 +176,8 @@ void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth,
         split_elements(x[n] + k * stride, stride, depth - k < 64 ? depth - k : 64, inverses[n],
                        parts[0][n], parts[1][n]);
     for (int i = 0; i < 16; ++i) {
-      const auto row = [&](const std::int8_t* part) {
-        return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), present, columns, part + 4 * i,
-                                           1);
-      };
-      _mm512_storeu_si512(high + 64 * i, row(parts[0][0]));
-      _mm512_storeu_si512(low + 64 * i, row(parts[1][0]));
+      _mm512_storeu_si512(high + 64 * i, row(parts[0][0] + 4 * i));
+      _mm512_storeu_si512(low + 64 * i, row(parts[1][0] + 4 * i));
     }
   }
 }

@@ -104,17 +104,21 @@ class Ahead {
  public:
   // `count`: calls of fetch() to come.
   Ahead(const Matrix& matrix, std::int64_t begin, std::int64_t count)
-      : at_(matrix.row(begin) + kInt8BlockRows * matrix.row_bytes()),
-        last_(matrix.row(matrix.rows - 1) + matrix.row_bytes()),
+      : at_(matrix.row(at_most_rows(matrix, begin + kInt8BlockRows))),
+        end_(matrix.row(at_most_rows(matrix, begin + 2 * kInt8BlockRows))),
         lines_((kInt8BlockRows * matrix.row_bytes() / 64 + count - 1) / count) {}
   void fetch() {
-    for (std::int64_t line = 0; line < lines_; ++line, at_ += 64)
-      if (at_ < last_) _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+    for (std::int64_t line = 0; line < lines_ && at_ < end_; ++line, at_ += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
   }
 
  private:
+  static std::int64_t at_most_rows(const Matrix& matrix, std::int64_t row) {
+    return row < matrix.rows ? row : matrix.rows;
+  }
+
   const std::byte* at_;
-  const std::byte* last_;
+  const std::byte* end_;
   std::int64_t lines_;
 };
 

@@ -51,8 +51,8 @@ class KeyUsage {
 
   const std::vector<ApiKey>& keys() const { return keys_; }
 
-  // Counts one more request of the key with this index, or says why it is refused for now (429 with
-  // the seconds to wait); then nothing is counted. The rate is a bucket of `rate` requests, full at
+  // Counts one more request of the key with this index. A request beyond a limit is not counted and
+  // gets the error 429 with the seconds to wait. The rate is a bucket of `rate` requests, full at
   // first, that fills evenly in one period (the generic cell rate algorithm, ITU-T I.371): a key
   // that has rested may have them all at once. Threads that race may give values of `now` slightly
   // out of order. The admission stays null for a key without a limit of concurrency.
