@@ -15,10 +15,14 @@ HugePages allocate_huge_pages(std::size_t bytes) {
   const std::size_t whole =
       std::max<std::size_t>(1, (bytes + kHugePage - 1) / kHugePage) * kHugePage;
   HugePages memory(static_cast<std::byte*>(std::aligned_alloc(kHugePage, whole)));
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (memory != nullptr) ::madvise(memory.get(), whole, MADV_HUGEPAGE);
-#endif
+  if (memory != nullptr) prefer_huge_pages(memory.get(), whole);
   return memory;
+}
+
+void prefer_huge_pages([[maybe_unused]] void* at, [[maybe_unused]] std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  ::madvise(at, bytes, MADV_HUGEPAGE);
+#endif
 }
 
 }  // namespace anemone

@@ -18,4 +18,8 @@ using HugePages = std::unique_ptr<std::byte, FreeHugePages>;
 // much memory.
 HugePages allocate_huge_pages(std::size_t bytes);
 
+// Asks for pages of 2 MiB for mapped memory that begins where a page begins. Where the system has
+// none, nothing happens.
+void prefer_huge_pages(void* at, std::size_t bytes);
+
 }  // namespace anemone

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/huge_pages.h"
 #include "base/opened_files.h"
 
 namespace anemone {
@@ -62,6 +63,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
     void* mapping = ::mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
     if (mapping == MAP_FAILED) return errno_error(path, "map");
     data = static_cast<const std::byte*>(mapping);
+    // What is not in the page cache yet then comes in large pages where the file system has them.
+    prefer_huge_pages(mapping, file.size);
   }
   return std::shared_ptr<const MappedFile>(new MappedFile(path, std::move(file), data));
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -49,6 +50,27 @@ TEST(MappedFile, KeepsItsBytesWhenTheFileIsReplacedOrRemoved) {
   std::filesystem::remove(path);
   EXPECT_EQ(text_of(**file), "old");
 }
+
+#if defined(__linux__)
+TEST(MappedFile, AsksForHugePages) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
+    GTEST_SKIP() << "this kernel has no huge pages of files";
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.bin");
+  ASSERT_TRUE(write_file(path, "hello").ok());
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file.ok());
+  std::ifstream maps("/proc/self/smaps");
+  bool is_of_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    is_of_file = is_of_file || line.ends_with(path);
+    if (!is_of_file || !line.starts_with("VmFlags:")) continue;
+    EXPECT_NE((line + ' ').find(" hg "), std::string::npos) << line;
+    return;
+  }
+  FAIL() << "the mapping of " << path << " was not found";
+}
+#endif
 
 TEST(MappedFile, AnEmptyFileIsAnEmptySpan) {
   const TemporaryFolder folder;
