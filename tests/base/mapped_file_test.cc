@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/huge_pages.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone {
@@ -52,23 +54,30 @@ TEST(MappedFile, KeepsItsBytesWhenTheFileIsReplacedOrRemoved) {
 }
 
 #if defined(__linux__)
-TEST(MappedFile, AsksForHugePages) {
-  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
-    GTEST_SKIP() << "this kernel has no huge pages of files";
-  const TemporaryFolder folder;
-  const std::string path = folder.file("a.bin");
-  ASSERT_TRUE(write_file(path, "hello").ok());
-  const auto file = MappedFile::open(path);
-  ASSERT_TRUE(file.ok());
+// Whether Linux says that the mapping with this address is to have huge pages.
+bool wants_huge_pages(const void* address) {
   std::ifstream maps("/proc/self/smaps");
-  bool is_of_file = false;
+  bool is_in_mapping = false;
   for (std::string line; std::getline(maps, line);) {
-    is_of_file = is_of_file || line.ends_with(path);
-    if (!is_of_file || !line.starts_with("VmFlags:")) continue;
-    EXPECT_NE((line + ' ').find(" hg "), std::string::npos) << line;
-    return;
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      is_in_mapping = reinterpret_cast<std::uintptr_t>(address) - begin < end - begin;
+    if (is_in_mapping && line.starts_with("VmFlags:"))
+      return (line + ' ').find(" hg ") != std::string::npos;
   }
-  FAIL() << "the mapping of " << path << " was not found";
+  return false;
+}
+
+TEST(MappedFile, AsksForHugePages) {
+  const HugePages memory = allocate_huge_pages(std::size_t{4} << 20);
+  if (!wants_huge_pages(memory.get()))
+    GTEST_SKIP() << "this kernel, or its emulation, has no huge pages";
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_file(folder.file("a.bin"), "hello").ok());
+  const auto file = MappedFile::open(folder.file("a.bin"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(wants_huge_pages((*file)->bytes().data()));
 }
 #endif
 
