@@ -24,9 +24,11 @@ struct RowTiles {
   std::int64_t step_bytes = kRowTileBytes;  // from step to step
 };
 
+// [row tile][row][column].
 struct alignas(64) Sums {
-  // [row tile][row][column]. One part of weights by each part of the columns; or of two parts
-  // the product of the high ones, and both mixed ones together.
+  // One part of weights by each part of the columns; or of two parts the product of the high ones,
+  // and both mixed ones together. In a narrow block those of the high part of weights by each part
+  // of the columns, side by side, and likewise of the low part.
   std::int32_t high[2][16][16];
   std::int32_t low[2][16][16];
 };
@@ -36,10 +38,12 @@ struct alignas(64) Sums {
 class Finish {
  public:
   Finish() = default;
-  Finish(const Sums& sums, const float* row_scales, const float* column_scales, std::int64_t rows,
-         float* out, std::int64_t ldo)
+  Finish(const Sums& sums, const RowBlock& block, const float* column_scales, std::int64_t rows,
+         bool is_narrow, float* out, std::int64_t ldo)
       : sums_(&sums),
-        row_scales_(row_scales),
+        is_narrow_(is_narrow),
+        has_low_(block.has_low()),
+        row_scales_(block.scales()),
         column_scales_(_mm512_loadu_ps(column_scales)),
         rows_(rows),
         out_(out),
@@ -50,9 +54,14 @@ class Finish {
     for (; row_ < end; ++row_) {
       const std::int64_t tile = row_ / 16;
       const std::int64_t r = row_ % 16;
-      const __m512 high = _mm512_cvtepi32_ps(_mm512_load_si512(sums_->high[tile][r]));
-      const __m512 low = _mm512_cvtepi32_ps(_mm512_load_si512(sums_->low[tile][r]));
-      const __m512 both = _mm512_fmadd_ps(high, _mm512_set1_ps(128.0f), low);
+      const __m512i high = _mm512_load_si512(sums_->high[tile][r]);
+      __m512i low = _mm512_load_si512(sums_->low[tile][r]);
+      if (is_narrow_) {
+        const __m512i mixed = _mm512_castsi256_si512(_mm512_extracti64x4_epi64(high, 1));
+        low = has_low_ ? _mm512_add_epi32(mixed, low) : mixed;
+      }
+      const __m512 both = _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_set1_ps(128.0f),
+                                          _mm512_cvtepi32_ps(low));
       const __m512 scale = _mm512_mul_ps(column_scales_, _mm512_set1_ps(row_scales_[row_]));
       _mm512_storeu_ps(out_ + row_ * ldo_, _mm512_mul_ps(both, scale));
     }
@@ -60,6 +69,8 @@ class Finish {
 
  private:
   const Sums* sums_ = nullptr;
+  bool is_narrow_ = false;
+  bool has_low_ = false;
   const float* row_scales_ = nullptr;
   __m512 column_scales_ = _mm512_setzero_ps();
   std::int64_t rows_ = 0;
@@ -88,38 +99,54 @@ std::int64_t max_chunk_steps(const RowBlock& block, std::int64_t blocks, std::in
   return is_few ? kFewBlocksChunkSteps : kChunkSteps;
 }
 
-// Steps [begin, end) of one block of columns. Tiles 0 and 1 are sums.high, 2 and 3 sums.low.
+// Steps [begin, end) of one block of columns. Tiles 0 and 1 are sums.high, 2 and 3 sums.low, which
+// a narrow block has for low parts of weights only.
 //
-// Tiles of columns are read by _tile_stream_loadd, which takes 10 cycles where _tile_loadd takes 17
-// (Granite Rapids, from the nearest cache). Those of weights have to stay in it for the next block.
-template <bool kHasLow>
+// _tile_stream_loadd takes 10 cycles where _tile_loadd takes 17 (Granite Rapids, from the nearest
+// cache), and leaves less in the cache. So it reads the columns while the weights have to stay for
+// the next block, and in a narrow block, which is the last one, the weights: the columns are so few
+// bytes that they stay for the next rows.
+template <bool kHasLow, bool kIsNarrow>
 void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::int8_t* low,
                     std::int64_t begin, std::int64_t end, Sums& sums, Finish& before,
                     Ahead& ahead) {
+  constexpr bool kHasLowSums = kHasLow || !kIsNarrow;
   const std::int64_t below = 16 * rows.stride;
   const std::int64_t rows_a_step = (kInt8BlockRows + end - begin - 1) / (end - begin);
   if (begin == 0) {
     _tile_zero(0);
     _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    if constexpr (kHasLowSums) {
+      _tile_zero(2);
+      _tile_zero(3);
+    }
   } else {
     _tile_loadd(0, sums.high[0], 64);
     _tile_loadd(1, sums.high[1], 64);
-    _tile_loadd(2, sums.low[0], 64);
-    _tile_loadd(3, sums.low[1], 64);
+    if constexpr (kHasLowSums) {
+      _tile_loadd(2, sums.low[0], 64);
+      _tile_loadd(3, sums.low[1], 64);
+    }
   }
   for (std::int64_t s = begin; s < end; ++s) {
     ahead.fetch();
     const std::byte* at = rows.high + (s - begin) * rows.step_bytes;
-    _tile_loadd(4, at, rows.stride);
-    _tile_stream_loadd(6, high + s * kTileBytes, 64);
-    _tile_dpbssd(0, 4, 6);
-    _tile_stream_loadd(7, low + s * kTileBytes, 64);
-    _tile_dpbssd(2, 4, 7);
-    _tile_loadd(5, at + below, rows.stride);
-    _tile_dpbssd(1, 5, 6);
-    _tile_dpbssd(3, 5, 7);
+    if constexpr (kIsNarrow) {
+      _tile_stream_loadd(4, at, rows.stride);
+      _tile_loadd(6, high + s * kTileBytes, 64);
+      _tile_dpbssd(0, 4, 6);
+      _tile_stream_loadd(5, at + below, rows.stride);
+      _tile_dpbssd(1, 5, 6);
+    } else {
+      _tile_loadd(4, at, rows.stride);
+      _tile_stream_loadd(6, high + s * kTileBytes, 64);
+      _tile_dpbssd(0, 4, 6);
+      _tile_stream_loadd(7, low + s * kTileBytes, 64);
+      _tile_dpbssd(2, 4, 7);
+      _tile_loadd(5, at + below, rows.stride);
+      _tile_dpbssd(1, 5, 6);
+      _tile_dpbssd(3, 5, 7);
+    }
     if constexpr (kHasLow) {
       const std::byte* low_at = rows.low + (s - begin) * rows.step_bytes;
       _tile_loadd(4, low_at, rows.stride);
@@ -131,8 +158,10 @@ void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::in
   }
   _tile_stored(0, sums.high[0], 64);
   _tile_stored(1, sums.high[1], 64);
-  _tile_stored(2, sums.low[0], 64);
-  _tile_stored(3, sums.low[1], 64);
+  if constexpr (kHasLowSums) {
+    _tile_stored(2, sums.low[0], 64);
+    _tile_stored(3, sums.low[1], 64);
+  }
 }
 
 }  // namespace
@@ -171,13 +200,15 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
     }
     for (std::int64_t b = 0; b < blocks; ++b) {
       const SplitBlock x(matrix, packed + b * gemm_pack_bytes(matrix));
-      if (block.has_low())
-        multiply_block<true>(rows, x.high, x.low, first, last, sums[b], finish, ahead);
-      else
-        multiply_block<false>(rows, x.high, x.low, first, last, sums[b], finish, ahead);
+      const bool is_narrow = n - b * kInt8BlockColumns <= kNarrowColumns;
+      const auto multiply =
+          is_narrow
+              ? (block.has_low() ? multiply_block<true, true> : multiply_block<false, true>)
+              : (block.has_low() ? multiply_block<true, false> : multiply_block<false, false>);
+      multiply(rows, x.high, x.low, first, last, sums[b], finish, ahead);
       if (last == steps)
-        finish = Finish(sums[b], block.scales(), x.scales, end - begin, out + b * kInt8BlockColumns,
-                        ldo);
+        finish = Finish(sums[b], block, x.scales, end - begin, is_narrow,
+                        out + b * kInt8BlockColumns, ldo);
     }
   }
   finish.some(kInt8BlockRows);

@@ -68,6 +68,7 @@ constexpr Int8Kernels amx_kernels() {
   Int8Kernels kernels = vbmi_kernels();
   kernels.gemv_columns = gemv_columns<4, 4>;  // tiles take sixteen columns in the time of one
   kernels.gemv = gemv<false, vbmi::gemv_palettes>;
+  kernels.gemm_pack = amx_gemm_pack;
   kernels.gemm_scratch_bytes = amx_gemm_scratch_bytes;
   kernels.gemm = amx_gemm;
   return kernels;

@@ -37,6 +37,11 @@ inline int sum_offset(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt4 ? 8 : 128;
 }
 
+// A block of so many columns or fewer is narrow for AMX: the high parts of its columns are the
+// first half of the tiles of `high`, and their low parts the second half, so that a product with a
+// tile of weights gives both.
+inline constexpr std::int64_t kNarrowColumns = 8;
+
 // Where the parts of a block's columns lie in the bytes that gemm_pack() writes. A view.
 struct SplitBlock {
   static constexpr std::int64_t parts_bytes(std::int64_t k) {  // all high ones or all low ones
@@ -59,7 +64,7 @@ struct SplitBlock {
         scales(reinterpret_cast<const float*>(packed + size_bytes(matrix)) - kInt8BlockColumns) {}
 
   const std::int8_t* high;   // [k / 64][k / 4 of 16][column][k % 4]
-  const std::int8_t* low;    // the same
+  const std::int8_t* low;    // the same; not in a narrow block
   const std::int32_t* sums;  // [high, low][column]
   // [k / sum_depth()][high, low][column]: minus sum_offset() times the sums of so many elements.
   const std::int32_t* block_offsets;
@@ -69,5 +74,8 @@ struct SplitBlock {
 // The functions of Int8Kernels by these names.
 std::int64_t gemm_pack_bytes(const Matrix& matrix);
 void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, std::byte* packed);
+// The same for AMX: with narrow blocks, without sums.
+void amx_gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride,
+                   std::byte* packed);
 
 }  // namespace anemone::kernels::simd::int8_split

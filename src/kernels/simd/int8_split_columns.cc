@@ -150,7 +150,8 @@ void split_elements(const Half* x, std::int64_t stride, std::int64_t count, floa
 }
 
 // Columns that lie anywhere, nullptr for zeros: 64 elements of each at a time, so that every row of
-// a tile is written once.
+// a tile is written once. Of a narrow block both parts are written to `high`.
+template <bool kIsNarrow>
 void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
                   std::int8_t* low, float* scales) {
   float inverses[kInt8BlockColumns];
@@ -163,7 +164,9 @@ void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth,
     inverses[n] = scale.inverse;
     present = static_cast<__mmask16>(present | 1u << n);
   }
-  alignas(64) std::int8_t parts[2][kInt8BlockColumns][64] = {};
+  constexpr std::int64_t kColumns = kIsNarrow ? kNarrowColumns : kInt8BlockColumns;
+  if (kIsNarrow) present = static_cast<__mmask16>(present | present << kNarrowColumns);
+  alignas(64) std::int8_t parts[2][kColumns][64] = {};
   const __m512i columns =
       _mm512_slli_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), 6);
   const auto row = [&](const std::int8_t* part) {
@@ -171,15 +174,39 @@ void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth,
   };
   for (std::int64_t k = 0; k < depth; k += 64, high += kTileBytes, low += kTileBytes) {
     if (k + 64 > depth) std::memset(parts, 0, sizeof(parts));
-    for (int n = 0; n < kInt8BlockColumns; ++n)
+    for (int n = 0; n < kColumns; ++n)
       if (x[n] != nullptr)
         split_elements(x[n] + k * stride, stride, depth - k < 64 ? depth - k : 64, inverses[n],
                        parts[0][n], parts[1][n]);
     for (int i = 0; i < 16; ++i) {
       _mm512_storeu_si512(high + 64 * i, row(parts[0][0] + 4 * i));
-      _mm512_storeu_si512(low + 64 * i, row(parts[1][0] + 4 * i));
+      if (!kIsNarrow) _mm512_storeu_si512(low + 64 * i, row(parts[1][0] + 4 * i));
     }
   }
+}
+
+// What SplitBlock has, to be written.
+struct Places {
+  Places(const Matrix& matrix, std::byte* packed)
+      : high(reinterpret_cast<std::int8_t*>(packed)),
+        low(high + SplitBlock::parts_bytes(matrix.k)),
+        sums(low + SplitBlock::parts_bytes(matrix.k)),
+        scales(reinterpret_cast<float*>(packed + SplitBlock::size_bytes(matrix)) -
+               kInt8BlockColumns) {}
+
+  std::int8_t* high;
+  std::int8_t* low;
+  std::int8_t* sums;
+  float* scales;
+};
+
+void make_parts(const Half* const* x, std::int64_t stride, std::int64_t depth, const Places& at) {
+  if (!are_neighbours(x)) return make_columns<false>(x, stride, depth, at.high, at.low, at.scales);
+  // Whole rows of tiles are written; those after the depth are not.
+  if (depth % 64 != 0)
+    for (std::int8_t* part : {at.high, at.low})
+      std::memset(part + depth / 64 * kTileBytes, 0, kTileBytes);
+  make_neighbours(x[0], stride, depth, at.high, at.low, at.scales);
 }
 
 }  // namespace
@@ -196,26 +223,25 @@ std::int64_t gemm_pack_bytes(const Matrix& matrix) {
 }
 
 void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, std::byte* packed) {
-  const std::int64_t k = matrix.k;
-  const std::int64_t steps = round_up(k, 64) / 64;
-  auto* high = reinterpret_cast<std::int8_t*>(packed);
-  std::int8_t* low = high + SplitBlock::parts_bytes(k);
-  std::int8_t* sums = low + SplitBlock::parts_bytes(k);
-  auto* scales =
-      reinterpret_cast<float*>(packed + SplitBlock::size_bytes(matrix)) - kInt8BlockColumns;
-  if (are_neighbours(x)) {
-    // Whole rows of tiles are written; those after the depth are not.
-    if (k % 64 != 0)
-      for (std::int8_t* part : {high, low})
-        std::memset(part + (steps - 1) * kTileBytes, 0, kTileBytes);
-    make_neighbours(x[0], stride, k, high, low, scales);
-  } else {
-    make_columns(x, stride, k, high, low, scales);
-  }
-  _mm512_store_si512(sums, sum_elements(high, 64 * steps, 1));
-  _mm512_store_si512(sums + 64, sum_elements(low, 64 * steps, 1));
-  make_block_offsets(matrix, high, sums + 2 * 64);
-  make_block_offsets(matrix, low, sums + 3 * 64);
+  const Places at(matrix, packed);
+  make_parts(x, stride, matrix.k, at);
+  const std::int64_t depth = round_up(matrix.k, 64);
+  _mm512_store_si512(at.sums, sum_elements(at.high, depth, 1));
+  _mm512_store_si512(at.sums + 64, sum_elements(at.low, depth, 1));
+  make_block_offsets(matrix, at.high, at.sums + 2 * 64);
+  make_block_offsets(matrix, at.low, at.sums + 3 * 64);
+}
+
+void amx_gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride,
+                   std::byte* packed) {
+  const Places at(matrix, packed);
+  bool is_narrow = true;
+  for (std::int64_t n = kNarrowColumns; n < kInt8BlockColumns; ++n)
+    is_narrow = is_narrow && x[n] == nullptr;
+  if (is_narrow)
+    make_columns<true>(x, stride, matrix.k, at.high, at.low, at.scales);
+  else
+    make_parts(x, stride, matrix.k, at);
 }
 
 }  // namespace anemone::kernels::simd::int8_split
