@@ -20,10 +20,43 @@ using kernels::simd::Matrix;
 constexpr std::int64_t kPackedBytes = 1 << 20;
 
 thread_local Scratch int8_scratch;
+thread_local Scratch column_scratch;
 
 // Whether every token belongs to another text.
 bool has_single_tokens(const ProjectionRun& run) {
   return std::ssize(run.segments) == run.tokens;
+}
+
+// The inputs of at most kInt8BlockColumns tokens, as the kernels pack them: elements of a column
+// are `stride` apart.
+struct Columns {
+  const Half* x[kInt8BlockColumns] = {};
+  std::int64_t stride = 1;
+};
+
+// Those of the tokens [first, first + count). Where the tokens of a channel lie side by side, whole
+// blocks are packed as they are; of fewer the channels are brought side by side, in memory of this
+// thread, which its next call overwrites. All segments have the same x_channel, because only runs
+// of equal shapes are batched.
+Columns columns_of(const ProjectionRun& run, std::int64_t first, std::int64_t count) {
+  Columns columns;
+  columns.stride = run.segments.front().x_channel;
+  bool is_whole = false;
+  for (const ProjectionSegment& s : run.segments) {
+    const std::int64_t end = std::min(first + count, s.first + s.tokens);
+    for (std::int64_t t = std::max(first, s.first); t < end; ++t)
+      columns.x[t - first] = s.x + (t - s.first) * s.x_token;
+    is_whole = is_whole || (s.first <= first && end == first + kInt8BlockColumns);
+  }
+  if (columns.stride == 1 || is_whole) return columns;
+  const std::int64_t depth = run.matrix.k;
+  auto* to = column_scratch.take<Half>(count * depth);
+  for (std::int64_t i = 0; i < count; ++i, to += depth) {
+    for (std::int64_t k = 0; k < depth; ++k) to[k] = columns.x[i][k * columns.stride];
+    columns.x[i] = to;
+  }
+  columns.stride = 1;
+  return columns;
 }
 
 // Stores rows [r0, r0 + rows) of the tokens [first, first + count). `out` is [token][row].
@@ -39,10 +72,6 @@ void store_group(const ProjectionRun& run, std::int64_t r0, std::int64_t rows, f
 void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
   const Matrix& matrix = run.matrix;
   const std::int64_t all_groups = (run.tokens + kInt8GemvColumns - 1) / kInt8GemvColumns;
-  std::vector<const Half*> x(static_cast<std::size_t>(run.tokens));
-  for (const ProjectionSegment& s : run.segments)
-    for (std::int64_t t = 0; t < s.tokens; ++t)
-      x[static_cast<std::size_t>(s.first + t)] = s.x + t * s.x_token;
   const auto count_of = [&](std::int64_t group) {
     return std::min(kInt8GemvColumns, run.tokens - group * kInt8GemvColumns);
   };
@@ -50,8 +79,9 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
   Scratch shared;
   auto* packed = shared.take<std::byte>(all_groups * group_bytes);
   run.context.threads.parallel_for(all_groups, 1, [&](std::int64_t group, std::int64_t) {
-    kernels.gemv_pack(matrix, x.data() + group * kInt8GemvColumns, count_of(group),
-                      run.segments.front().x_channel, packed + group * group_bytes);
+    const Columns columns = columns_of(run, group * kInt8GemvColumns, count_of(group));
+    kernels.gemv_pack(matrix, columns.x, count_of(group), columns.stride,
+                      packed + group * group_bytes);
   });
   const std::int64_t scratch_bytes = kernels.gemv_scratch_bytes(matrix);
   const std::int64_t blocks =
@@ -74,22 +104,6 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
       });
 }
 
-// Packs the tokens [first, first + kInt8BlockColumns). All segments have the same x_channel,
-// because only runs of equal shapes are batched.
-void pack_block(const ProjectionRun& run, const Int8Kernels& kernels, std::int64_t first,
-                std::byte* packed) {
-  const Half* x[kInt8BlockColumns] = {};
-  std::int64_t stride = 1;
-  for (const ProjectionSegment& s : run.segments)
-    for (std::int64_t n = 0; n < kInt8BlockColumns; ++n) {
-      const std::int64_t t = first + n - s.first;
-      if (t < 0 || t >= s.tokens) continue;
-      x[n] = s.x + t * s.x_token;
-      stride = s.x_channel;
-    }
-  kernels.gemm_pack(run.matrix, x, stride, packed);
-}
-
 // Multiplies many tokens, as in a prefill, in groups whose packed activations take kPackedBytes;
 // each group reads the weights once.
 void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
@@ -106,7 +120,10 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
     const std::int64_t first = first_block * kInt8BlockColumns;
     const std::int64_t count = std::min(blocks * kInt8BlockColumns, run.tokens - first);
     run.context.threads.parallel_for(blocks, 1, [&](std::int64_t block, std::int64_t) {
-      pack_block(run, kernels, first + block * kInt8BlockColumns, packed + block * block_bytes);
+      const std::int64_t begin = first + block * kInt8BlockColumns;
+      const Columns columns =
+          columns_of(run, begin, std::min(kInt8BlockColumns, run.tokens - begin));
+      kernels.gemm_pack(matrix, columns.x, columns.stride, packed + block * block_bytes);
     });
     const std::int64_t width = blocks * kInt8BlockColumns;
     const std::int64_t scratch_bytes = kernels.gemm_scratch_bytes(matrix, count);
