@@ -99,6 +99,10 @@ std::int64_t max_chunk_steps(const RowBlock& block, std::int64_t blocks, std::in
   return is_few ? kFewBlocksChunkSteps : kChunkSteps;
 }
 
+// Rows of so many bytes at most are prefetched. Longer ones the processor itself fetches well
+// enough (Granite Rapids), and a block of them is too much to wait in the second-level cache.
+constexpr std::int64_t kMostPrefetchedBytes = 6144;
+
 // Steps [begin, end) of one block of columns. Tiles 0 and 1 are sums.high, 2 and 3 sums.low, which
 // a narrow block has for low parts of weights only.
 //
@@ -185,7 +189,8 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
   const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
   Finish finish;
   // The next rows are asked for evenly: all at a time, they hold up the tiles of columns.
-  Ahead ahead(matrix, begin, steps * blocks);
+  Ahead ahead =
+      matrix.row_bytes() > kMostPrefetchedBytes ? Ahead() : Ahead(matrix, begin, steps * blocks);
   for (std::int64_t first = 0; first < steps; first += chunk_steps) {
     const std::int64_t last = first + chunk_steps < steps ? first + chunk_steps : steps;
     RowTiles rows;

@@ -102,6 +102,7 @@ class RowBlock {
 // multiplied.
 class Ahead {
  public:
+  Ahead() = default;  // prefetches nothing
   // `count`: calls of fetch() to come.
   Ahead(const Matrix& matrix, std::int64_t begin, std::int64_t count)
       : at_(matrix.row(at_most_rows(matrix, begin + kInt8BlockRows))),
@@ -117,9 +118,9 @@ class Ahead {
     return row < matrix.rows ? row : matrix.rows;
   }
 
-  const std::byte* at_;
-  const std::byte* end_;
-  std::int64_t lines_;
+  const std::byte* at_ = nullptr;
+  const std::byte* end_ = nullptr;
+  std::int64_t lines_ = 0;
 };
 
 // Int8Kernels::row_tops.
