@@ -73,20 +73,27 @@ void gemv_palettes(const Matrix& matrix, std::int64_t begin, std::int64_t end,
 // table that several rows have is made once.
 template <int kEntries, std::int64_t kStepBytes, typename IndicesOf>
 void expand_entries(const RowBlock& block, const RowBlock::Part& p, const IndicesOf& indices_of) {
-  const std::int64_t left = block.matrix().row_bytes() - p.step * kStepBytes;
-  const std::int64_t bytes = std::min(kStepBytes, left);
+  const std::int64_t row_bytes = block.matrix().row_bytes();
+  const std::int64_t bytes = std::min(kStepBytes, row_bytes - p.step * kStepBytes);
   const __mmask64 mask = bytes == 64 ? ~__mmask64{0} : (__mmask64{1} << bytes) - 1;
-  for (std::int64_t r = p.begin; r < p.end;) {
+  // In variables of their own: as far as the compiler knows, stores of bytes change all else.
+  const std::int64_t end = p.end;
+  const std::byte* from = block.row(p.begin) + p.step * kStepBytes;
+  std::int8_t* to_high = p.high;
+  std::int8_t* to_low = p.low;
+  for (std::int64_t r = p.begin; r < end;) {
     const std::int8_t* const address = block.table(r);
     const Table<kEntries> table(address, 0);
-    for (; r < p.end && block.table(r) == address; ++r) {
-      const __m512i index =
-          indices_of(_mm512_maskz_loadu_epi8(mask, block.row(r) + p.step * kStepBytes));
+    for (; r < end && block.table(r) == address; ++r) {
+      const __m512i index = indices_of(_mm512_maskz_loadu_epi8(mask, from));
       __m512i high;
       __m512i low;
       table.find(index, high, low);
-      _mm512_store_si512(p.high + (r - p.begin) * kStep, high);
-      _mm512_store_si512(p.low + (r - p.begin) * kStep, low);
+      _mm512_store_si512(to_high, high);
+      _mm512_store_si512(to_low, low);
+      from += row_bytes;
+      to_high += kStep;
+      to_low += kStep;
     }
   }
 }

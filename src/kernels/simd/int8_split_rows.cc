@@ -54,24 +54,31 @@ void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count,
 
 // Palettes of 16, and int4 of one part.
 void RowBlock::expand_nibbles(const Part& p) const {
-  const std::int64_t bytes = (matrix_.k - p.step * kStep + 1) / 2;
+  const std::int64_t bytes = std::min<std::int64_t>(32, (matrix_.k - p.step * kStep + 1) / 2);
+  const __mmask32 mask = bytes == 32 ? ~__mmask32{0} : (__mmask32{1} << bytes) - 1;
+  // In variables of their own: as far as the compiler knows, stores of bytes change all else.
   const std::int64_t row_bytes = matrix_.row_bytes();
-  const std::byte* const first = matrix_.row(begin_) + p.step * kStep / 2;
+  const std::int64_t end = p.end;
+  const std::byte* from = matrix_.row(begin_ + p.begin) + p.step * kStep / 2;
+  std::int8_t* to_high = p.high;
   if (!has_low_) {
     const __m512i integers = _mm512_broadcast_i32x4(
         _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
-    for (std::int64_t r = p.begin; r < p.end; ++r) {
-      const __m512i index = spread_nibbles(load_half_bytes(first + r * row_bytes, bytes));
-      _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_shuffle_epi8(integers, index));
-    }
+    for (std::int64_t r = p.begin; r < end; ++r, from += row_bytes, to_high += kStep)
+      _mm512_store_si512(
+          to_high,
+          _mm512_shuffle_epi8(integers, spread_nibbles(_mm256_maskz_loadu_epi8(mask, from))));
     return;
   }
-  for (std::int64_t r = p.begin; r < p.end; ++r) {
-    const __m512i index = spread_nibbles(load_half_bytes(first + r * row_bytes, bytes));
-    const __m512i high = _mm512_load_si512(tables_[r]);
-    const __m512i low = _mm512_load_si512(tables_[r] + kStep);
-    _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_shuffle_epi8(high, index));
-    _mm512_store_si512(p.low + (r - p.begin) * kStep, _mm512_shuffle_epi8(low, index));
+  std::int8_t* to_low = p.low;
+  for (std::int64_t r = p.begin; r < end; ++r) {
+    const std::int8_t* const table = tables_[r];
+    const __m512i index = spread_nibbles(_mm256_maskz_loadu_epi8(mask, from));
+    _mm512_store_si512(to_high, _mm512_shuffle_epi8(_mm512_load_si512(table), index));
+    _mm512_store_si512(to_low, _mm512_shuffle_epi8(_mm512_load_si512(table + kStep), index));
+    from += row_bytes;
+    to_high += kStep;
+    to_low += kStep;
   }
 }
 
@@ -120,15 +127,22 @@ void RowBlock::expand_int4_blocks(const Part& p) const {
       _mm512_inserti64x4(_mm512_set1_epi16(0x0100), _mm256_set1_epi16(0x0302), 1);
   const __m512i low_offset = _mm512_set1_epi8(64);
   const __m512i high_offset = _mm512_set1_epi8(-128);
+  // In variables of their own: as far as the compiler knows, stores of bytes change all else.
   const std::byte* at = matrix_.row(begin_ + p.begin) + p.step * kStep / 2;
-  for (std::int64_t r = p.begin; r < p.end; ++r, at += matrix_.row_bytes()) {
+  const std::int64_t row_bytes = matrix_.row_bytes();
+  const std::int16_t* factors = multipliers(p.begin) + 2 * p.step;
+  const std::int64_t factors_per_row = multipliers_per_row_;
+  const std::int64_t count = p.end - p.begin;
+  std::int8_t* const to_high = p.high;
+  std::int8_t* const to_low = p.low;
+  for (std::int64_t i = 0; i < count; ++i, at += row_bytes, factors += factors_per_row) {
     std::int32_t two;
-    std::memcpy(&two, multipliers(r) + 2 * p.step, sizeof(two));
+    std::memcpy(&two, factors, sizeof(two));
     const NibbleTables tables(_mm512_shuffle_epi8(_mm512_set1_epi32(two), by_lane));
     const __m512i index = spread_nibbles(load_half_bytes(at, bytes));
-    _mm512_store_si512(p.high + (r - p.begin) * kStep,
+    _mm512_store_si512(to_high + i * kStep,
                        _mm512_xor_si512(_mm512_shuffle_epi8(tables.high, index), high_offset));
-    _mm512_store_si512(p.low + (r - p.begin) * kStep,
+    _mm512_store_si512(to_low + i * kStep,
                        _mm512_sub_epi8(_mm512_shuffle_epi8(tables.low, index), low_offset));
   }
 }
