@@ -310,29 +310,7 @@ struct Int8BlockSumsRow : Int8Blocks<kDepth> {
 // The base of rows whose parts are made on the way, of sixteen integers at a time.
 struct MadePartsRow : TwoPartsRow {
   static constexpr int kLowOffset = 64;
-  struct Both {
-    __m512i high;
-    __m512i low;
-  };
-  // The parts of 64 integers, which are 128 * high + low.
-  static Both parts_of(__m512i a, __m512i b, __m512i c, __m512i d) {
-    const __m512i ab = join(a, b);
-    const __m512i cd = join(c, d);
-    return {pack(_mm512_srli_epi16(ab, 7), _mm512_srli_epi16(cd, 7)), pack(low_of(ab), low_of(cd))};
-  }
-
- private:
-  // Integers of 16 bits, and what makes both parts positive: 64 rounds the high one and is the
-  // offset of the low one. Each quarter holds four of the first sixteen, then of the others.
-  static __m512i join(__m512i a, __m512i b) {
-    return _mm512_add_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(128 * kOffset + 64));
-  }
-  static __m512i low_of(__m512i q) { return _mm512_and_si512(q, _mm512_set1_epi16(127)); }
-  // 64 parts in the order of the elements.
-  static __m512i pack(__m512i first, __m512i second) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second));
-  }
+  static_assert(kOffset == 128, "as PositiveParts has them");
 };
 
 // A row of int8 in scale blocks, with the parts that RowBlock::expand() gives.
@@ -347,8 +325,8 @@ struct Int8BlockPartsRow : Int8Blocks<kDepth>, MadePartsRow {
   Place read(std::int64_t step, __mmask64 mask) const { return {step, mask}; }
   template <int s>
   void split(const Place& place, __m512i& high, __m512i& low) const {
-    const Both both = parts_of(sixteen(place, s, 0), sixteen(place, s, 1), sixteen(place, s, 2),
-                               sixteen(place, s, 3));
+    const PositiveParts both(sixteen(place, s, 0), sixteen(place, s, 1), sixteen(place, s, 2),
+                             sixteen(place, s, 3));
     high = both.high;
     low = both.low;
   }
@@ -371,28 +349,17 @@ struct HalvesRow : MadePartsRow {
   static constexpr std::int64_t kReadBytes = 2 * kStep;
   HalvesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), inverse(_mm512_set1_ps(block.inverse_scale(r))) {}
-  Both read(std::int64_t step, __mmask64 mask) const {
-    const std::byte* const from = at + step * kStep * 2;
-    const __m512i first = _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask), from);
-    const __m512i second =
-        _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask >> 32), from + kStep);
-    return parts_of(
-        sixteen(_mm512_castsi512_si256(first)), sixteen(_mm512_extracti64x4_epi64(first, 1)),
-        sixteen(_mm512_castsi512_si256(second)), sixteen(_mm512_extracti64x4_epi64(second, 1)));
+  PositiveParts read(std::int64_t step, __mmask64 mask) const {
+    return parts_of_halves(at + step * kStep * 2, mask, inverse);
   }
   template <int s>
-  void split(const Both& both, __m512i& high, __m512i& low) const {
+  void split(const PositiveParts& both, __m512i& high, __m512i& low) const {
     high = both.high;
     low = both.low;
   }
 
   const std::byte* at;
   __m512 inverse;
-
- private:
-  __m512i sixteen(__m256i halves) const {
-    return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtph_ps(halves), inverse));
-  }
 };
 
 }  // namespace anemone::kernels::simd::int8_split

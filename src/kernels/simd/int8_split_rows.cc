@@ -12,10 +12,16 @@ namespace {
 
 constexpr std::int64_t kStep = 64;  // elements of a row
 
+// The functions below that expand rows keep addresses and strides in variables of their own: as far
+// as the compiler knows, stores of bytes change all else.
+
+__mmask64 first_bits(std::int64_t count) {
+  return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
+}
+
 // The first `count` bytes of 64, zeros after them.
 __m512i load_bytes(const std::byte* p, std::int64_t count) {
-  const __mmask64 mask = count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
-  return _mm512_maskz_loadu_epi8(mask, p);
+  return _mm512_maskz_loadu_epi8(first_bits(count), p);
 }
 __m256i load_half_bytes(const std::byte* p, std::int64_t count) {
   const __mmask32 mask = count >= 32 ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
@@ -54,9 +60,7 @@ void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count,
 
 // Palettes of 16, and int4 of one part.
 void RowBlock::expand_nibbles(const Part& p) const {
-  const std::int64_t bytes = std::min<std::int64_t>(32, (matrix_.k - p.step * kStep + 1) / 2);
-  const __mmask32 mask = bytes == 32 ? ~__mmask32{0} : (__mmask32{1} << bytes) - 1;
-  // In variables of their own: as far as the compiler knows, stores of bytes change all else.
+  const auto mask = static_cast<__mmask32>(first_bits((matrix_.k - p.step * kStep + 1) / 2));
   const std::int64_t row_bytes = matrix_.row_bytes();
   const std::int64_t end = p.end;
   const std::byte* from = matrix_.row(begin_ + p.begin) + p.step * kStep / 2;
@@ -83,30 +87,42 @@ void RowBlock::expand_nibbles(const Part& p) const {
 }
 
 void RowBlock::expand_halves(const Part& p) const {
-  const std::int64_t left = matrix_.k - p.step * kStep;
-  for (std::int64_t r = p.begin; r < p.end; ++r) {
-    const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r)) + p.step * kStep;
-    const __m512 inverse = _mm512_set1_ps(inverse_scale(r));
-    for (std::int64_t c = 0; c < kStep && c < left; c += 16) {
-      const Int8Split16 parts = split(_mm512_mul_ps(load_some(row + c, left - c), inverse));
-      store_sixteen(parts.high, p.high + (r - p.begin) * kStep + c);
-      store_sixteen(parts.low, p.low + (r - p.begin) * kStep + c);
-    }
+  const __mmask64 mask = first_bits(matrix_.k - p.step * kStep);
+  const std::byte* from = matrix_.row(begin_ + p.begin) + p.step * kStep * 2;
+  const std::int64_t row_bytes = matrix_.row_bytes();
+  const std::int64_t end = p.end;
+  std::int8_t* to_high = p.high;
+  std::int8_t* to_low = p.low;
+  for (std::int64_t r = p.begin; r < end; ++r) {
+    parts_of_halves(from, mask, _mm512_set1_ps(inverse_scale(r))).store_signed(to_high, to_low);
+    from += row_bytes;
+    to_high += kStep;
+    to_low += kStep;
   }
 }
 
 void RowBlock::expand_int8_blocks(const Part& p) const {
+  const __mmask64 mask = first_bits(matrix_.k - p.step * kStep);
   const std::int64_t depth = sum_depth(matrix_);
-  for (std::int64_t r = p.begin; r < p.end; ++r)
-    for (std::int64_t c = p.step * kStep; c < std::min(matrix_.k, (p.step + 1) * kStep); c += 16) {
-      const __m128i bytes =
-          _mm_loadu_si128(reinterpret_cast<const __m128i*>(matrix_.row(begin_ + r) + c));
-      const __m512 factor = _mm512_set1_ps(factors(r)[c / depth]);
-      const Int8Split16 parts =
-          split(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), factor));
-      store_sixteen(parts.high, p.high + (r - p.begin) * kStep + c % kStep);
-      store_sixteen(parts.low, p.low + (r - p.begin) * kStep + c % kStep);
-    }
+  const std::byte* from = matrix_.row(begin_ + p.begin) + p.step * kStep;
+  const std::int64_t row_bytes = matrix_.row_bytes();
+  const float* row_factors = factors(p.begin) + p.step * kStep / depth;
+  const std::int64_t factors_per_row = factors_per_row_;
+  const std::int64_t count = p.end - p.begin;
+  std::int8_t* const to_high = p.high;
+  std::int8_t* const to_low = p.low;
+  for (std::int64_t i = 0; i < count; ++i, from += row_bytes, row_factors += factors_per_row) {
+    const __m512i bytes = _mm512_maskz_loadu_epi8(mask, from);
+    const auto sixteen = [&](__m128i some, std::int64_t first) {
+      return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(some)),
+                                              _mm512_set1_ps(row_factors[first / depth])));
+    };
+    PositiveParts(sixteen(_mm512_extracti32x4_epi32(bytes, 0), 0),
+                  sixteen(_mm512_extracti32x4_epi32(bytes, 1), 16),
+                  sixteen(_mm512_extracti32x4_epi32(bytes, 2), 32),
+                  sixteen(_mm512_extracti32x4_epi32(bytes, 3), 48))
+        .store_signed(to_high + i * kStep, to_low + i * kStep);
+  }
 }
 
 void RowBlock::expand_shifted(std::int64_t step, std::int64_t first, std::int64_t count,
@@ -127,7 +143,6 @@ void RowBlock::expand_int4_blocks(const Part& p) const {
       _mm512_inserti64x4(_mm512_set1_epi16(0x0100), _mm256_set1_epi16(0x0302), 1);
   const __m512i low_offset = _mm512_set1_epi8(64);
   const __m512i high_offset = _mm512_set1_epi8(-128);
-  // In variables of their own: as far as the compiler knows, stores of bytes change all else.
   const std::byte* at = matrix_.row(begin_ + p.begin) + p.step * kStep / 2;
   const std::int64_t row_bytes = matrix_.row_bytes();
   const std::int16_t* factors = multipliers(p.begin) + 2 * p.step;

@@ -38,6 +38,47 @@ inline __m512 load_some(const Half* x, std::int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
 }
 
+// The parts of 64 integers as unsigned bytes, in the order of the integers: high + 128 and low
+// + 64.
+struct PositiveParts {
+  PositiveParts(__m512i a, __m512i b, __m512i c, __m512i d) {
+    const __m512i ab = join(a, b);
+    const __m512i cd = join(c, d);
+    high = pack(_mm512_srli_epi16(ab, 7), _mm512_srli_epi16(cd, 7));
+    low = pack(low_of(ab), low_of(cd));
+  }
+  void store_signed(std::int8_t* to_high, std::int8_t* to_low) const {
+    _mm512_store_si512(to_high, _mm512_xor_si512(high, _mm512_set1_epi8(-128)));
+    _mm512_store_si512(to_low, _mm512_sub_epi8(low, _mm512_set1_epi8(64)));
+  }
+  __m512i high;
+  __m512i low;
+
+ private:
+  // Integers of 16 bits, and what makes both parts positive: 64 rounds the high one and is the
+  // offset of the low one. Each quarter holds four of the first sixteen, then of the others.
+  static __m512i join(__m512i a, __m512i b) {
+    return _mm512_add_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(128 * 128 + 64));
+  }
+  static __m512i low_of(__m512i q) { return _mm512_and_si512(q, _mm512_set1_epi16(127)); }
+  // 64 parts in the order of the elements.
+  static __m512i pack(__m512i first, __m512i second) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second));
+  }
+};
+
+// The parts of those of 64 halves that `mask` has, multiplied by `inverse` and rounded.
+inline PositiveParts parts_of_halves(const std::byte* halves, __mmask64 mask, __m512 inverse) {
+  const __m512i first = _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask), halves);
+  const __m512i second = _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask >> 32), halves + 64);
+  const auto sixteen = [&](__m256i some) {
+    return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtph_ps(some), inverse));
+  };
+  return {sixteen(_mm512_castsi512_si256(first)), sixteen(_mm512_extracti64x4_epi64(first, 1)),
+          sixteen(_mm512_castsi512_si256(second)), sixteen(_mm512_extracti64x4_epi64(second, 1))};
+}
+
 // The parts of four scaled nibbles' values: of int4 in scale blocks every 16 bytes hold 32 elements
 // with a scale of their own, so each of the four lanes has a table. q * multiplier = 128 * high +
 // low, each entry as an unsigned byte: high + 128 and low + 64.
