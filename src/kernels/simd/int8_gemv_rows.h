@@ -197,10 +197,7 @@ struct Int4BlockRow : TwoPartsRow {
     NibbleTables tables;
   };
   Blocks read(std::int64_t step, __mmask64 mask) const {
-    std::int64_t four;
-    std::memcpy(&four, multipliers + step * 2, sizeof(four));
-    return {read_pairs(at, step, mask),
-            NibbleTables(_mm512_shuffle_epi8(_mm512_set1_epi64(four), by_lane))};
+    return {read_pairs(at, step, mask), NibbleTables(spread_four(multipliers + step * 2))};
   }
   template <int s>
   void split(const Blocks& blocks, __m512i& high, __m512i& low) const {
@@ -209,9 +206,6 @@ struct Int4BlockRow : TwoPartsRow {
   }
   const std::byte* at;
   const std::int16_t* multipliers;
-  __m512i by_lane = _mm512_inserti64x4(
-      _mm512_castsi256_si512(_mm256_setr_m128i(_mm_set1_epi16(0x0100), _mm_set1_epi16(0x0302))),
-      _mm256_setr_m128i(_mm_set1_epi16(0x0504), _mm_set1_epi16(0x0706)), 1);
 };
 
 // A row of int4 in scale blocks as its bare integers. GemvColumns::block_offsets() makes the sums
@@ -256,46 +250,22 @@ template <int kDepth>
 struct Int8Blocks {
   static constexpr int kSteps = kDepth / 16;
   static constexpr std::int64_t kReadBytes = kSteps * kStep;
-  Int8Blocks(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
-      : at(m.row(begin + r)), factors_at(block.factors(r)) {}
-  // The factors of each quarter's sum.
-  __m512 factors(std::int64_t step) const {
-    const __m512 four = _mm512_broadcast_f32x4(_mm_loadu_ps(factors_at + step / kSteps * 4));
-    return _mm512_permutevar_ps(four, by_quarter);
-  }
-  const std::byte* at;
-  const float* factors_at;
-  __m512i by_quarter = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-};
-
-// A row of int8 in scale blocks as its bare integers. GemvColumns::block_offsets() makes the sums
-// of a scale block's products exact.
-template <int kDepth>
-struct Int8BlockSumsRow : Int8Blocks<kDepth> {
-  using Base = Int8Blocks<kDepth>;
-  static constexpr bool kHasLow = false;
-  static constexpr bool kHasBlockSums = true;
-  static constexpr int kOffset = 0;
-  static constexpr int kLowOffset = 0;
-  static constexpr float kUnit = kBlockUnit;
-  using Base::Base;
-  struct Blocks {
-    __m512i bytes[Base::kSteps];
+  struct Bytes {
+    __m512i steps[kSteps];
   };
-  Blocks read(std::int64_t step, __mmask64 mask) const {
-    Blocks blocks;
-    for (int s = 0; s < Base::kSteps; ++s) {
-      const std::byte* const from = Base::at + (step + s) * kStep;
-      blocks.bytes[s] =
-          flip(_mm512_maskz_loadu_epi8(Base::kSteps == 1 ? mask : half(mask, s), from));
-    }
-    return blocks;
+  static Bytes read_bytes(const std::byte* at, std::int64_t step, __mmask64 mask) {
+    Bytes bytes;
+    for (int s = 0; s < kSteps; ++s)
+      bytes.steps[s] =
+          _mm512_maskz_loadu_epi8(kSteps == 1 ? mask : half(mask, s), at + (step + s) * kStep);
+    return bytes;
   }
+  // Those of one step, whose quarters belong to the four scale blocks of the read.
   template <int s>
-  void split(const Blocks& blocks, __m512i& high, __m512i& /*low*/) const {
-    high = Base::kSteps == 1 ? blocks.bytes[0]
-                             : _mm512_shuffle_i64x2(blocks.bytes[0], blocks.bytes[Base::kSteps - 1],
-                                                    s == 0 ? 0x88 : 0xdd);
+  static __m512i step_of(const Bytes& bytes) {
+    return kSteps == 1 ? bytes.steps[0]
+                       : _mm512_shuffle_i64x2(bytes.steps[0], bytes.steps[kSteps - 1],
+                                              s == 0 ? 0x88 : 0xdd);
   }
 
  private:
@@ -305,6 +275,34 @@ struct Int8BlockSumsRow : Int8Blocks<kDepth> {
     const __mmask64 second = mask >> (32 * s + 16) & 1;
     return first * 0xffffffff | second * 0xffffffff << 32;
   }
+};
+
+// A row of int8 in scale blocks as its bare integers. GemvColumns::block_offsets() makes the sums
+// of a scale block's products exact.
+template <int kDepth>
+struct Int8BlockSumsRow : Int8Blocks<kDepth> {
+  using Base = Int8Blocks<kDepth>;
+  using typename Base::Bytes;
+  static constexpr bool kHasLow = false;
+  static constexpr bool kHasBlockSums = true;
+  static constexpr int kOffset = 0;
+  static constexpr int kLowOffset = 0;
+  static constexpr float kUnit = kBlockUnit;
+  Int8BlockSumsRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), factors_at(block.factors(r)) {}
+  Bytes read(std::int64_t step, __mmask64 mask) const { return Base::read_bytes(at, step, mask); }
+  template <int s>
+  void split(const Bytes& bytes, __m512i& high, __m512i& /*low*/) const {
+    high = flip(Base::template step_of<s>(bytes));
+  }
+  // The factors of each quarter's sum.
+  __m512 factors(std::int64_t step) const {
+    const __m512 four = _mm512_broadcast_f32x4(_mm_loadu_ps(factors_at + step / Base::kSteps * 4));
+    return _mm512_permutevar_ps(four, by_quarter);
+  }
+  const std::byte* at;
+  const float* factors_at;
+  __m512i by_quarter = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 };
 
 // The base of rows whose parts are made on the way, of sixteen integers at a time.
@@ -317,30 +315,24 @@ struct MadePartsRow : TwoPartsRow {
 template <int kDepth>
 struct Int8BlockPartsRow : Int8Blocks<kDepth>, MadePartsRow {
   using Base = Int8Blocks<kDepth>;
-  using Base::Base;
-  struct Place {
-    std::int64_t step;
-    __mmask64 mask;
+  struct Blocks {
+    typename Base::Bytes bytes;
+    __m512i multipliers;
   };
-  Place read(std::int64_t step, __mmask64 mask) const { return {step, mask}; }
+  Int8BlockPartsRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
+  Blocks read(std::int64_t step, __mmask64 mask) const {
+    return {Base::read_bytes(at, step, mask), spread_four(multipliers + step / Base::kSteps * 4)};
+  }
   template <int s>
-  void split(const Place& place, __m512i& high, __m512i& low) const {
-    const PositiveParts both(sixteen(place, s, 0), sixteen(place, s, 1), sixteen(place, s, 2),
-                             sixteen(place, s, 3));
+  void split(const Blocks& blocks, __m512i& high, __m512i& low) const {
+    const PositiveParts both =
+        parts_of_bytes(Base::template step_of<s>(blocks.bytes), blocks.multipliers);
     high = both.high;
     low = both.low;
   }
-
- private:
-  __m512i sixteen(const Place& place, int s, int quarter) const {
-    // A mask, since the elements may lie beyond the matrix.
-    const auto exist = static_cast<__mmask16>(place.mask >> (16 * quarter) & 1 ? 0xffff : 0);
-    const __m128i bytes =
-        _mm_maskz_loadu_epi8(exist, Base::at + place.step * kStep + quarter * kDepth + 16 * s);
-    const __m512 factor = _mm512_set1_ps(Base::factors_at[place.step / Base::kSteps * 4 + quarter]);
-    return _mm512_cvtps_epi32(
-        _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), factor));
-  }
+  const std::byte* at;
+  const std::int16_t* multipliers;
 };
 
 // fp16, multiplied to be integers.

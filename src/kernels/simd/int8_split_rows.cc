@@ -103,26 +103,18 @@ void RowBlock::expand_halves(const Part& p) const {
 
 void RowBlock::expand_int8_blocks(const Part& p) const {
   const __mmask64 mask = first_bits(matrix_.k - p.step * kStep);
-  const std::int64_t depth = sum_depth(matrix_);
+  const bool is_by_half = sum_depth(matrix_) == 32;
   const std::byte* from = matrix_.row(begin_ + p.begin) + p.step * kStep;
   const std::int64_t row_bytes = matrix_.row_bytes();
-  const float* row_factors = factors(p.begin) + p.step * kStep / depth;
-  const std::int64_t factors_per_row = factors_per_row_;
+  const std::int16_t* some = multipliers(p.begin) + p.step * kStep / sum_depth(matrix_);
+  const std::int64_t multipliers_per_row = multipliers_per_row_;
   const std::int64_t count = p.end - p.begin;
   std::int8_t* const to_high = p.high;
   std::int8_t* const to_low = p.low;
-  for (std::int64_t i = 0; i < count; ++i, from += row_bytes, row_factors += factors_per_row) {
-    const __m512i bytes = _mm512_maskz_loadu_epi8(mask, from);
-    const auto sixteen = [&](__m128i some, std::int64_t first) {
-      return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(some)),
-                                              _mm512_set1_ps(row_factors[first / depth])));
-    };
-    PositiveParts(sixteen(_mm512_extracti32x4_epi32(bytes, 0), 0),
-                  sixteen(_mm512_extracti32x4_epi32(bytes, 1), 16),
-                  sixteen(_mm512_extracti32x4_epi32(bytes, 2), 32),
-                  sixteen(_mm512_extracti32x4_epi32(bytes, 3), 48))
+  for (std::int64_t i = 0; i < count; ++i, from += row_bytes, some += multipliers_per_row)
+    parts_of_bytes(_mm512_maskz_loadu_epi8(mask, from),
+                   is_by_half ? spread_two(some) : spread_four(some))
         .store_signed(to_high + i * kStep, to_low + i * kStep);
-  }
 }
 
 void RowBlock::expand_shifted(std::int64_t step, std::int64_t first, std::int64_t count,
@@ -138,9 +130,6 @@ void RowBlock::expand_shifted(std::int64_t step, std::int64_t first, std::int64_
 
 void RowBlock::expand_int4_blocks(const Part& p) const {
   const std::int64_t bytes = (matrix_.k - p.step * kStep) / 2;
-  // Elements 0 to 31 of the step lie in the lower two lanes.
-  const __m512i by_lane =
-      _mm512_inserti64x4(_mm512_set1_epi16(0x0100), _mm256_set1_epi16(0x0302), 1);
   const __m512i low_offset = _mm512_set1_epi8(64);
   const __m512i high_offset = _mm512_set1_epi8(-128);
   const std::byte* at = matrix_.row(begin_ + p.begin) + p.step * kStep / 2;
@@ -151,9 +140,7 @@ void RowBlock::expand_int4_blocks(const Part& p) const {
   std::int8_t* const to_high = p.high;
   std::int8_t* const to_low = p.low;
   for (std::int64_t i = 0; i < count; ++i, at += row_bytes, factors += factors_per_row) {
-    std::int32_t two;
-    std::memcpy(&two, factors, sizeof(two));
-    const NibbleTables tables(_mm512_shuffle_epi8(_mm512_set1_epi32(two), by_lane));
+    const NibbleTables tables(spread_two(factors));
     const __m512i index = spread_nibbles(load_half_bytes(at, bytes));
     _mm512_store_si512(to_high + i * kStep,
                        _mm512_xor_si512(_mm512_shuffle_epi8(tables.high, index), high_offset));

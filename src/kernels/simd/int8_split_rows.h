@@ -18,8 +18,9 @@ inline constexpr float kBlockUnit = 1.0F / 128;
 //
 // Integers with one scale per row are one part, exactly. Every other form takes two: a weight is
 // scale * (128 * high + low) with at most 127 * 128 steps each way, so the error is half of the
-// row's largest weight / 16256 (for int4 in blocks that of the block's scale, half of the row's
-// largest / 2032: about that of the scale's own fp16).
+// row's largest weight / 16256. In scale blocks the block's scale is rounded, too: for int4 to half
+// of the row's largest / 2032, and for int8 to half of the row's largest / 16256, at most another
+// half step. That is about what the scale's own fp16 does, or less.
 //
 // int8 in scale blocks is one part, exactly, where the sum of each scale block is multiplied by its
 // scale. A scale block's sum of products with a column, 128 * high + low, then becomes an integer
@@ -54,12 +55,13 @@ class RowBlock {
   // The table of row r of a palette: the parts of its entries, all high ones, then all low ones.
   // 16 entries stand there four times.
   const std::int8_t* table(std::int64_t r) const { return tables_[r]; }
-  // int4 in scale blocks: what row r's integers are to be multiplied with, one for each 32
-  // elements, as many as whole steps of 128 elements need.
+  // Two parts of integers in scale blocks: what row r's integers are to be multiplied with, one for
+  // each sum_depth() elements, as many as whole steps of 128 elements need. 128 times as much for
+  // int8.
   const std::int16_t* multipliers(std::int64_t r) const {
     return multipliers_ + r * multipliers_per_row_;
   }
-  // int8 in scale blocks: what row r's integers, or the sums of their products, are to be
+  // One part of int8 in scale blocks: what the sums of products with row r's integers are to be
   // multiplied with, one for each sum_depth() elements; zeros after them, up to a multiple of
   // sixteen.
   const float* factors(std::int64_t r) const { return factors_ + r * factors_per_row_; }
@@ -77,8 +79,8 @@ class RowBlock {
   void prepare_row_scales();
   void prepare_palettes(std::byte* scratch);
   void prepare_halves();
-  void prepare_int8_blocks(float steps, std::byte* scratch);
-  void prepare_int4_blocks(std::byte* scratch);
+  void prepare_factors(float steps, std::byte* scratch);
+  void prepare_multipliers(float steps, float divisor, std::byte* scratch);
 
   void expand_nibbles(const Part& part) const;
   void expand_halves(const Part& part) const;

@@ -26,7 +26,7 @@ float scale_steps(const Matrix& m) {
 }
 
 std::int64_t multiplier_count(const Matrix& m) {
-  return round_up(m.k, 128) / 32;
+  return round_up(m.k, 128) / sum_depth(m);
 }
 std::int64_t factor_count(const Matrix& m) {
   return round_up(m.k / sum_depth(m), 16);
@@ -91,10 +91,9 @@ struct RowScales {
 std::int64_t row_scratch_bytes(const Matrix& m) {
   if (m.form == Matrix::Form::kPalette) return kInt8BlockRows * 2 * table_entries(m.bits);
   if (m.form == Matrix::Form::kHalf || m.has_row_scale()) return 64;
-  return round_up(m.form == Matrix::Form::kInt4
-                      ? kInt8BlockRows * multiplier_count(m) * std::int64_t{sizeof(std::int16_t)}
-                      : kInt8BlockRows * factor_count(m) * std::int64_t{sizeof(float)},
-                  64);
+  const std::int64_t multipliers = multiplier_count(m) * std::int64_t{sizeof(std::int16_t)};
+  const std::int64_t factors = factor_count(m) * std::int64_t{sizeof(float)};
+  return round_up(kInt8BlockRows * std::max(multipliers, factors), 64);
 }
 
 void row_tops(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out) {
@@ -115,10 +114,12 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, b
   } else if (matrix.form == Matrix::Form::kHalf) {
     prepare_halves();
   } else if (is_int4_block(matrix)) {
-    prepare_int4_blocks(scratch);
+    prepare_multipliers(scale_steps(matrix), 1, scratch);
+  } else if (is_int8_block(matrix) && has_block_sums) {
+    has_low_ = false;
+    prepare_factors(block_sum_steps(matrix), scratch);
   } else if (is_int8_block(matrix)) {
-    has_low_ = !has_block_sums;
-    prepare_int8_blocks(has_block_sums ? block_sum_steps(matrix) : kSteps / 128, scratch);
+    prepare_multipliers(kSteps, 128, scratch);
   } else {
     has_low_ = false;
     prepare_row_scales();
@@ -179,7 +180,7 @@ void RowBlock::prepare_halves() {
 }
 
 // Every scale in units of the row's largest, which becomes `steps`.
-void RowBlock::prepare_int8_blocks(float steps, std::byte* scratch) {
+void RowBlock::prepare_factors(float steps, std::byte* scratch) {
   const std::int64_t scale_blocks = matrix_.k / matrix_.block_k;
   const std::int64_t repeats = matrix_.block_k / sum_depth(matrix_);
   auto* factors = reinterpret_cast<float*>(scratch);
@@ -202,21 +203,21 @@ void RowBlock::prepare_int8_blocks(float steps, std::byte* scratch) {
   }
 }
 
-// Every scale in steps of the row's largest.
-void RowBlock::prepare_int4_blocks(std::byte* scratch) {
+// Every scale in units of the row's largest, which becomes `steps`, and rounded. The integers times
+// these, divided by `divisor`, are the two parts.
+void RowBlock::prepare_multipliers(float steps, float divisor, std::byte* scratch) {
   const std::int64_t scale_blocks = matrix_.k / matrix_.block_k;
-  const std::int64_t repeats = matrix_.block_k / 32;
+  const std::int64_t repeats = matrix_.block_k / sum_depth(matrix_);
   auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
   multipliers_ = multipliers;
   multipliers_per_row_ = multiplier_count(matrix_);
-  const float steps = scale_steps(matrix_);
   for (RowScales row(matrix_, begin_); row.r < rows_;
        row.next(), multipliers += multipliers_per_row_) {
     const Half* const scales = row.scales;
     prefetch_scales(scales, kInt8BlockRows * scale_blocks, scale_blocks);
     const float most = largest(scales, scale_blocks);
     const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : steps / most);
-    scales_[row.r] = 128 * most / steps;
+    scales_[row.r] = 128 * divisor * most / steps;
     if (repeats == 1) {
       const auto steps_of = [&](__m512 some) {
         return _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(_mm512_mul_ps(some, inverse)));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <immintrin.h>
 
 #include "tensor/half.h"
@@ -41,11 +42,21 @@ inline __m512 load_some(const Half* x, std::int64_t count) {
 // The parts of 64 integers as unsigned bytes, in the order of the integers: high + 128 and low
 // + 64.
 struct PositiveParts {
-  PositiveParts(__m512i a, __m512i b, __m512i c, __m512i d) {
-    const __m512i ab = join(a, b);
-    const __m512i cd = join(c, d);
-    high = pack(_mm512_srli_epi16(ab, 7), _mm512_srli_epi16(cd, 7));
-    low = pack(low_of(ab), low_of(cd));
+  PositiveParts(__m512i a, __m512i b, __m512i c, __m512i d)
+      : PositiveParts(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    high = _mm512_permutexvar_epi32(order, high);
+    low = _mm512_permutexvar_epi32(order, low);
+  }
+  // Of integers of 16 bits: each quarter has eight of `lower`, then eight of `upper`.
+  PositiveParts(__m512i lower, __m512i upper) {
+    // Makes both parts positive: 64 rounds the high one and is the offset of the low one.
+    const __m512i offset = _mm512_set1_epi16(128 * 128 + 64);
+    const __m512i low_bits = _mm512_set1_epi16(127);
+    lower = _mm512_add_epi16(lower, offset);
+    upper = _mm512_add_epi16(upper, offset);
+    high = _mm512_packus_epi16(_mm512_srli_epi16(lower, 7), _mm512_srli_epi16(upper, 7));
+    low = _mm512_packus_epi16(_mm512_and_si512(lower, low_bits), _mm512_and_si512(upper, low_bits));
   }
   void store_signed(std::int8_t* to_high, std::int8_t* to_low) const {
     _mm512_store_si512(to_high, _mm512_xor_si512(high, _mm512_set1_epi8(-128)));
@@ -53,20 +64,33 @@ struct PositiveParts {
   }
   __m512i high;
   __m512i low;
-
- private:
-  // Integers of 16 bits, and what makes both parts positive: 64 rounds the high one and is the
-  // offset of the low one. Each quarter holds four of the first sixteen, then of the others.
-  static __m512i join(__m512i a, __m512i b) {
-    return _mm512_add_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(128 * 128 + 64));
-  }
-  static __m512i low_of(__m512i q) { return _mm512_and_si512(q, _mm512_set1_epi16(127)); }
-  // 64 parts in the order of the elements.
-  static __m512i pack(__m512i first, __m512i second) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second));
-  }
 };
+
+// Four numbers, or two, of which each quarter, or half, of the vector is full.
+inline __m512i spread_four(const std::int16_t* numbers) {
+  std::int64_t four;
+  std::memcpy(&four, numbers, sizeof(four));
+  const __m512i by_quarter = _mm512_inserti64x4(
+      _mm512_castsi256_si512(_mm256_setr_m128i(_mm_set1_epi16(0x0100), _mm_set1_epi16(0x0302))),
+      _mm256_setr_m128i(_mm_set1_epi16(0x0504), _mm_set1_epi16(0x0706)), 1);
+  return _mm512_shuffle_epi8(_mm512_set1_epi64(four), by_quarter);
+}
+inline __m512i spread_two(const std::int16_t* numbers) {
+  std::int32_t two;
+  std::memcpy(&two, numbers, sizeof(two));
+  const __m512i by_half =
+      _mm512_inserti64x4(_mm512_set1_epi16(0x0100), _mm256_set1_epi16(0x0302), 1);
+  return _mm512_shuffle_epi8(_mm512_set1_epi32(two), by_half);
+}
+
+// The parts of 64 integers of int8 times `multipliers`, as RowBlock::multipliers() has them,
+// divided by 128 and rounded.
+inline PositiveParts parts_of_bytes(__m512i bytes, __m512i multipliers) {
+  // 256 times the integers: the instruction divides by 32768.
+  const __m512i lower = _mm512_unpacklo_epi8(_mm512_setzero_si512(), bytes);
+  const __m512i upper = _mm512_unpackhi_epi8(_mm512_setzero_si512(), bytes);
+  return {_mm512_mulhrs_epi16(lower, multipliers), _mm512_mulhrs_epi16(upper, multipliers)};
+}
 
 // The parts of those of 64 halves that `mask` has, multiplied by `inverse` and rounded.
 inline PositiveParts parts_of_halves(const std::byte* halves, __mmask64 mask, __m512 inverse) {
