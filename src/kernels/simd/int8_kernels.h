@@ -60,7 +60,7 @@ struct Int8Kernels {
   // gemm() is for any number of columns, which come in blocks of kInt8BlockColumns.
   //
   // gemm_pack() writes one block to `packed`, which holds gemm_pack_bytes(). x[i] is as above, or
-  // nullptr for a column that pads the block.
+  // nullptr for a column that pads the block; the last one of the n columns does not.
   std::int64_t (*gemm_pack_bytes)(const Matrix& matrix);
   void (*gemm_pack)(const Matrix& matrix, const Half* const* x, std::int64_t stride,
                     std::byte* packed);
