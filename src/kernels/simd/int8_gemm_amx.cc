@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
+#include <optional>
+
 #include "kernels/simd/amx_tiles.h"
 #include "kernels/simd/int8_gemm.h"
 #include "kernels/simd/int8_palettes.h"
@@ -168,26 +170,31 @@ void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::in
   }
 }
 
-}  // namespace
+// What a call of amx_gemm() works on, in its scratch.
+struct Scratch {
+  Scratch(const Matrix& matrix, std::byte* at)
+      : rows(at),
+        high(reinterpret_cast<std::int8_t*>(at + row_scratch_bytes(matrix))),
+        low(high + kExpandedChunkSteps * kRowTileBytes),
+        sums(reinterpret_cast<Sums*>(low + kExpandedChunkSteps * kRowTileBytes)) {}
 
-std::int64_t amx_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
-  return row_scratch_bytes(matrix) + 2 * kExpandedChunkSteps * kRowTileBytes +
-         blocks_of(n) * static_cast<std::int64_t>(sizeof(Sums));
-}
+  std::byte* rows;  // of a RowBlock
+  std::int8_t* high;
+  std::int8_t* low;
+  Sums* sums;  // of each block of columns
+};
 
-void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
-              std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
-  const amx::Tiles tiles;
+// Multiplies rows [begin, begin + rows_count), those of `block`. `finish` does the rest of what the
+// rows before left, and is left with the sums of the last block of columns.
+void multiply_rows(const RowBlock& block, std::int64_t begin, std::int64_t rows_count,
+                   const std::byte* packed, std::int64_t n, float* out, std::int64_t ldo,
+                   const Scratch& scratch, Finish& finish) {
+  const Matrix& matrix = block.matrix();
   const std::int64_t blocks = blocks_of(n);
   const std::int64_t steps = steps_of(matrix);
-  const RowBlock block(matrix, begin, end, false, scratch);
-  auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
-  auto* low = high + kExpandedChunkSteps * kRowTileBytes;
-  auto* sums = reinterpret_cast<Sums*>(low + kExpandedChunkSteps * kRowTileBytes);
   const std::int64_t max_steps = max_chunk_steps(block, blocks, steps);
   const std::int64_t chunks = (steps + max_steps - 1) / max_steps;
   const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
-  Finish finish;
   // The next rows are asked for evenly: all at a time, they hold up the tiles of columns.
   Ahead ahead =
       matrix.row_bytes() > kMostPrefetchedBytes ? Ahead() : Ahead(matrix, begin, steps * blocks);
@@ -198,10 +205,10 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       rows = {block.in_place() + first * 64, nullptr, matrix.k, 64};
     } else {
       for (std::int64_t s = first; s < last; ++s)
-        block.expand(s, 0, end - begin, high + (s - first) * kRowTileBytes,
-                     low + (s - first) * kRowTileBytes, vbmi::expand_palettes);
-      rows.high = reinterpret_cast<const std::byte*>(high);
-      rows.low = reinterpret_cast<const std::byte*>(low);
+        block.expand(s, 0, rows_count, scratch.high + (s - first) * kRowTileBytes,
+                     scratch.low + (s - first) * kRowTileBytes, vbmi::expand_palettes);
+      rows.high = reinterpret_cast<const std::byte*>(scratch.high);
+      rows.low = reinterpret_cast<const std::byte*>(scratch.low);
     }
     for (std::int64_t b = 0; b < blocks; ++b) {
       const SplitBlock x(matrix, packed + b * gemm_pack_bytes(matrix));
@@ -210,11 +217,33 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
           is_narrow
               ? (block.has_low() ? multiply_block<true, true> : multiply_block<false, true>)
               : (block.has_low() ? multiply_block<true, false> : multiply_block<false, false>);
-      multiply(rows, x.high, x.low, first, last, sums[b], finish, ahead);
+      multiply(rows, x.high, x.low, first, last, scratch.sums[b], finish, ahead);
       if (last == steps)
-        finish = Finish(sums[b], block, x.scales, end - begin, is_narrow,
+        finish = Finish(scratch.sums[b], block, x.scales, rows_count, is_narrow,
                         out + b * kInt8BlockColumns, ldo);
     }
+  }
+}
+
+}  // namespace
+
+std::int64_t amx_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
+  return row_scratch_bytes(matrix) + 2 * kExpandedChunkSteps * kRowTileBytes +
+         blocks_of(n) * static_cast<std::int64_t>(sizeof(Sums));
+}
+
+void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+              std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
+  const amx::Tiles tiles;
+  const Scratch memory(matrix, scratch);
+  // The one before is kept for its scales, which `finish` still needs.
+  std::optional<RowBlock> blocks[2];
+  Finish finish;
+  for (std::int64_t r = begin; r < end; r += kInt8BlockRows) {
+    const std::int64_t count = end - r < kInt8BlockRows ? end - r : kInt8BlockRows;
+    std::optional<RowBlock>& block = blocks[r / kInt8BlockRows % 2];
+    block.emplace(matrix, r, r + count, false, memory.rows);
+    multiply_rows(*block, r, count, packed, n, out + (r - begin) * ldo, ldo, memory, finish);
   }
   finish.some(kInt8BlockRows);
 }

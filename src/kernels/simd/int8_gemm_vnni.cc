@@ -239,16 +239,11 @@ void finish(const VnniSums& sums, const Scales& scales, std::int64_t rows, float
   }
 }
 
-}  // namespace
-
-std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
-  return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowStepBytes +
-         blocks_of(n) * static_cast<std::int64_t>(sizeof(VnniSums));
-}
-
+// Rows [begin, end), at most kInt8BlockRows; otherwise as vnni_gemm().
 template <RowBlock::ExpandPalettes kPalettes>
-void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
-               std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
+void multiply_rows(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                   const std::byte* packed, std::int64_t n, float* out, std::int64_t ldo,
+                   std::byte* scratch) {
   const std::int64_t steps = vnni_steps_of(matrix);
   const std::int64_t sum_depth_of_rows = sum_depth(matrix);
   const bool has_scale_blocks = sum_depth_of_rows != 0;
@@ -306,6 +301,21 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
       finish(sums[b], all, end - begin, out + b * kInt8BlockColumns, ldo);
     }
   }
+}
+
+}  // namespace
+
+std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
+  return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowStepBytes +
+         blocks_of(n) * static_cast<std::int64_t>(sizeof(VnniSums));
+}
+
+template <RowBlock::ExpandPalettes kPalettes>
+void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+               std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
+  for (std::int64_t r = begin; r < end; r += kInt8BlockRows)
+    multiply_rows<kPalettes>(matrix, r, std::min(end, r + kInt8BlockRows), packed, n,
+                             out + (r - begin) * ldo, ldo, scratch);
 }
 
 template void vnni_gemm<vnni::expand_palettes>(const Matrix&, std::int64_t, std::int64_t,

@@ -27,7 +27,7 @@
 
 namespace anemone::kernels::simd {
 
-inline constexpr std::int64_t kInt8BlockRows = 32;     // of the weights, that one call multiplies
+inline constexpr std::int64_t kInt8BlockRows = 32;     // of the weights, multiplied together
 inline constexpr std::int64_t kInt8BlockColumns = 16;  // of x, that gemm() multiplies together
 inline constexpr std::int64_t kInt8GemvColumns = 8;    // of x, that gemv() takes at most
 
@@ -64,9 +64,9 @@ struct Int8Kernels {
   std::int64_t (*gemm_pack_bytes)(const Matrix& matrix);
   void (*gemm_pack)(const Matrix& matrix, const Half* const* x, std::int64_t stride,
                     std::byte* packed);
-  // out[(r - begin) * ldo + i] = sum over k of matrix(r, k) * x[i][k] for rows [begin, end), at
-  // most kInt8BlockRows, and i < n; the blocks lie in `packed` one after the other. ldo is a
-  // multiple of kInt8BlockColumns: what pads the last block may be overwritten. `scratch` holds
+  // out[(r - begin) * ldo + i] = sum over k of matrix(r, k) * x[i][k] for rows [begin, end) and
+  // i < n; the blocks lie in `packed` one after the other. `begin` is a multiple of kInt8BlockRows.
+  // ldo is one of kInt8BlockColumns: what pads the last block may be overwritten. `scratch` holds
   // gemm_scratch_bytes().
   std::int64_t (*gemm_scratch_bytes)(const Matrix& matrix, std::int64_t n);
   void (*gemm)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,

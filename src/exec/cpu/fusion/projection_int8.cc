@@ -22,6 +22,13 @@ constexpr std::int64_t kPackedBytes = 1 << 20;
 thread_local Scratch int8_scratch;
 thread_local Scratch column_scratch;
 
+// Rows that a thread takes at a time where it is the weights that take the time: whole blocks of
+// about kGemvBytes.
+std::int64_t rows_per_range(const Matrix& matrix) {
+  const std::int64_t rows = std::max<std::int64_t>(1, kGemvBytes / matrix.row_bytes());
+  return (rows + kInt8BlockRows - 1) / kInt8BlockRows * kInt8BlockRows;
+}
+
 // Whether every token belongs to another text.
 bool has_single_tokens(const ProjectionRun& run) {
   return std::ssize(run.segments) == run.tokens;
@@ -84,11 +91,8 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
                       packed + group * group_bytes);
   });
   const std::int64_t scratch_bytes = kernels.gemv_scratch_bytes(matrix);
-  const std::int64_t blocks =
-      (std::max<std::int64_t>(1, kGemvBytes / matrix.row_bytes()) + kInt8BlockRows - 1) /
-      kInt8BlockRows;
   run.context.threads.parallel_for_runs(
-      matrix.rows, blocks * kInt8BlockRows, [&](std::int64_t begin, std::int64_t end) {
+      matrix.rows, rows_per_range(matrix), [&](std::int64_t begin, std::int64_t end) {
         auto* scratch = int8_scratch.take<std::byte>(scratch_bytes);
         for (std::int64_t r0 = begin; r0 < end; r0 += kInt8BlockRows) {
           const std::int64_t rows = std::min(end - r0, kInt8BlockRows);
@@ -127,17 +131,18 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
     });
     const std::int64_t width = blocks * kInt8BlockColumns;
     const std::int64_t scratch_bytes = kernels.gemm_scratch_bytes(matrix, count);
+    const std::int64_t grain = blocks == 1 ? rows_per_range(matrix) : kInt8BlockRows;
     run.context.threads.parallel_for_runs(
-        matrix.rows, kInt8BlockRows, [&](std::int64_t begin, std::int64_t end) {
+        matrix.rows, grain, [&](std::int64_t begin, std::int64_t end) {
           auto* scratch = int8_scratch.take<std::byte>(
-              scratch_bytes + kInt8BlockRows * width * std::int64_t{sizeof(float)});
+              scratch_bytes + (width + 1) * grain * std::int64_t{sizeof(float)});
           auto* out = reinterpret_cast<float*>(scratch + scratch_bytes);
           kernels.gemm(matrix, begin, end, packed, count, out, width, scratch);
           run.subtract_offsets(begin, end - begin, first, count, out, width, 1);
           if (is_single) {
             // Each segment has one token, so each column of the product belongs to another output,
             // which has the rows of its token side by side.
-            float column[kInt8BlockRows];
+            float* column = out + width * grain;
             for (std::int64_t t = first; t < first + count; ++t) {
               for (std::int64_t r = 0; r < end - begin; ++r) column[r] = out[r * width + t - first];
               run.store_token(begin, end - begin, column, run.segments[static_cast<std::size_t>(t)],
