@@ -18,12 +18,10 @@ std::int64_t steps_of(const Matrix& matrix) {
   return round_up(matrix.k, 64) / 64;
 }
 
-// Two row tiles of weights from some step on, as they lie in memory: one part or two.
-struct RowTiles {
+// Where the two row tiles of a step lie, which are one part of weights or two.
+struct StepTiles {
   const std::byte* high = nullptr;
   const std::byte* low = nullptr;
-  std::int64_t stride = 64;                 // from row to row
-  std::int64_t step_bytes = kRowTileBytes;  // from step to step
 };
 
 // [row tile][row][column].
@@ -81,9 +79,8 @@ class Finish {
   std::int64_t row_ = 0;
 };
 
-// Steps that are multiplied with all blocks of columns before the next ones: their tiles of weights
-// stay in the nearest cache meanwhile, which pays for keeping the sums in memory. With one block
-// the tiles are used once, and the sums stay in registers.
+// Steps that are multiplied with all of several blocks of columns before the next ones: their tiles
+// of weights stay in the nearest cache meanwhile, which pays for keeping the sums in memory.
 constexpr std::int64_t kChunkSteps = 14;
 // With few blocks, the weights come from memory so fast that fewer tiles of them have to wait.
 constexpr std::int64_t kFewBlocks = 4;
@@ -92,12 +89,14 @@ constexpr std::int64_t kFewBlocksChunkSteps = 8;
 // those of the columns fit into the nearest cache.
 constexpr std::int64_t kExpandedChunkSteps = 8;
 constexpr std::int64_t kFewBlocksExpandedChunkSteps = 4;
+// With one block the tiles are used once and the sums stay in registers. So many steps are expanded
+// at a time, while those before them are multiplied.
+constexpr std::int64_t kOnceExpandedSteps = 2;
 
-std::int64_t max_chunk_steps(const RowBlock& block, std::int64_t blocks, std::int64_t steps) {
+std::int64_t max_chunk_steps(const RowBlock& block, std::int64_t blocks) {
   const bool is_few = blocks <= kFewBlocks;
   if (block.in_place() == nullptr)
     return block.has_low() && is_few ? kFewBlocksExpandedChunkSteps : kExpandedChunkSteps;
-  if (blocks == 1) return steps;
   return is_few ? kFewBlocksChunkSteps : kChunkSteps;
 }
 
@@ -105,19 +104,20 @@ std::int64_t max_chunk_steps(const RowBlock& block, std::int64_t blocks, std::in
 // enough (Granite Rapids), and a block of them is too much to wait in the second-level cache.
 constexpr std::int64_t kMostPrefetchedBytes = 6144;
 
-// Steps [begin, end) of one block of columns. Tiles 0 and 1 are sums.high, 2 and 3 sums.low, which
-// a narrow block has for low parts of weights only.
+// Steps [begin, end) of one block of columns; tiles_of(step) gives the tiles of weights, whose rows
+// are `stride` bytes apart. Tiles 0 and 1 are sums.high, 2 and 3 sums.low, which a narrow block has
+// for low parts of weights only.
 //
 // _tile_stream_loadd takes 10 cycles where _tile_loadd takes 17 (Granite Rapids, from the nearest
 // cache), and leaves less in the cache. So it reads the columns while the weights have to stay for
 // the next block, and in a narrow block, which is the last one, the weights: the columns are so few
 // bytes that they stay for the next rows.
-template <bool kHasLow, bool kIsNarrow>
-void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::int8_t* low,
-                    std::int64_t begin, std::int64_t end, Sums& sums, Finish& before,
-                    Ahead& ahead) {
+template <bool kHasLow, bool kIsNarrow, typename TilesOf>
+void multiply_block(const TilesOf& tiles_of, std::int64_t stride, const std::int8_t* high,
+                    const std::int8_t* low, std::int64_t begin, std::int64_t end, Sums& sums,
+                    Finish& before, Ahead& ahead) {
   constexpr bool kHasLowSums = kHasLow || !kIsNarrow;
-  const std::int64_t below = 16 * rows.stride;
+  const std::int64_t below = 16 * stride;
   const std::int64_t rows_a_step = (kInt8BlockRows + end - begin - 1) / (end - begin);
   if (begin == 0) {
     _tile_zero(0);
@@ -136,28 +136,27 @@ void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::in
   }
   for (std::int64_t s = begin; s < end; ++s) {
     ahead.fetch();
-    const std::byte* at = rows.high + (s - begin) * rows.step_bytes;
+    const StepTiles tiles = tiles_of(s);
     if constexpr (kIsNarrow) {
-      _tile_stream_loadd(4, at, rows.stride);
+      _tile_stream_loadd(4, tiles.high, stride);
       _tile_loadd(6, high + s * kTileBytes, 64);
       _tile_dpbssd(0, 4, 6);
-      _tile_stream_loadd(5, at + below, rows.stride);
+      _tile_stream_loadd(5, tiles.high + below, stride);
       _tile_dpbssd(1, 5, 6);
     } else {
-      _tile_loadd(4, at, rows.stride);
+      _tile_loadd(4, tiles.high, stride);
       _tile_stream_loadd(6, high + s * kTileBytes, 64);
       _tile_dpbssd(0, 4, 6);
       _tile_stream_loadd(7, low + s * kTileBytes, 64);
       _tile_dpbssd(2, 4, 7);
-      _tile_loadd(5, at + below, rows.stride);
+      _tile_loadd(5, tiles.high + below, stride);
       _tile_dpbssd(1, 5, 6);
       _tile_dpbssd(3, 5, 7);
     }
     if constexpr (kHasLow) {
-      const std::byte* low_at = rows.low + (s - begin) * rows.step_bytes;
-      _tile_loadd(4, low_at, rows.stride);
+      _tile_loadd(4, tiles.low, stride);
       _tile_dpbssd(2, 4, 6);
-      _tile_loadd(5, low_at + below, rows.stride);
+      _tile_loadd(5, tiles.low + below, stride);
       _tile_dpbssd(3, 5, 6);
     }
     before.some(rows_a_step);
@@ -178,52 +177,105 @@ struct Scratch {
         low(high + kExpandedChunkSteps * kRowTileBytes),
         sums(reinterpret_cast<Sums*>(low + kExpandedChunkSteps * kRowTileBytes)) {}
 
+  // Those of step `place` of the ones that are expanded.
+  StepTiles tiles(std::int64_t place) const {
+    return {reinterpret_cast<const std::byte*>(high + place * kRowTileBytes),
+            reinterpret_cast<const std::byte*>(low + place * kRowTileBytes)};
+  }
+
   std::byte* rows;  // of a RowBlock
   std::int8_t* high;
   std::int8_t* low;
   Sums* sums;  // of each block of columns
 };
 
-// Multiplies rows [begin, begin + rows_count), those of `block`. `finish` does the rest of what the
-// rows before left, and is left with the sums of the last block of columns.
-void multiply_rows(const RowBlock& block, std::int64_t begin, std::int64_t rows_count,
-                   const std::byte* packed, std::int64_t n, float* out, std::int64_t ldo,
-                   const Scratch& scratch, Finish& finish) {
-  const Matrix& matrix = block.matrix();
-  const std::int64_t blocks = blocks_of(n);
-  const std::int64_t steps = steps_of(matrix);
-  const std::int64_t max_steps = max_chunk_steps(block, blocks, steps);
-  const std::int64_t chunks = (steps + max_steps - 1) / max_steps;
-  const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
-  // The next rows are asked for evenly: all at a time, they hold up the tiles of columns.
-  Ahead ahead =
-      matrix.row_bytes() > kMostPrefetchedBytes ? Ahead() : Ahead(matrix, begin, steps * blocks);
-  for (std::int64_t first = 0; first < steps; first += chunk_steps) {
-    const std::int64_t last = first + chunk_steps < steps ? first + chunk_steps : steps;
-    RowTiles rows;
-    if (block.in_place() != nullptr) {
-      rows = {block.in_place() + first * 64, nullptr, matrix.k, 64};
-    } else {
-      for (std::int64_t s = first; s < last; ++s)
-        block.expand(s, 0, rows_count, scratch.high + (s - first) * kRowTileBytes,
-                     scratch.low + (s - first) * kRowTileBytes, vbmi::expand_palettes);
-      rows.high = reinterpret_cast<const std::byte*>(scratch.high);
-      rows.low = reinterpret_cast<const std::byte*>(scratch.low);
-    }
-    for (std::int64_t b = 0; b < blocks; ++b) {
-      const SplitBlock x(matrix, packed + b * gemm_pack_bytes(matrix));
-      const bool is_narrow = n - b * kInt8BlockColumns <= kNarrowColumns;
-      const auto multiply =
-          is_narrow
-              ? (block.has_low() ? multiply_block<true, true> : multiply_block<false, true>)
-              : (block.has_low() ? multiply_block<true, false> : multiply_block<false, false>);
-      multiply(rows, x.high, x.low, first, last, scratch.sums[b], finish, ahead);
-      if (last == steps)
-        finish = Finish(scratch.sums[b], block, x.scales, rows_count, is_narrow,
-                        out + b * kInt8BlockColumns, ldo);
+// Multiplies the rows of a block, from row `begin` on, with all columns.
+class BlockProducts {
+ public:
+  BlockProducts(const RowBlock& block, std::int64_t begin, std::int64_t rows,
+                const std::byte* packed, std::int64_t n, float* out, std::int64_t ldo,
+                const Scratch& scratch)
+      : block_(block),
+        rows_(rows),
+        packed_(packed),
+        n_(n),
+        out_(out),
+        ldo_(ldo),
+        scratch_(scratch),
+        steps_(steps_of(block.matrix())) {
+    // The next rows are asked for evenly: all at a time, they hold up the tiles of columns.
+    if (block.matrix().row_bytes() <= kMostPrefetchedBytes)
+      ahead_ = Ahead(block.matrix(), begin, steps_ * blocks_of(n));
+  }
+
+  // `finish` does the rest of what the rows before left, and is left with the sums of the last
+  // block of columns.
+  void run(Finish& finish) {
+    const std::int64_t blocks = blocks_of(n_);
+    if (blocks == 1) return run_once(finish);
+    const std::int64_t max_steps = max_chunk_steps(block_, blocks);
+    const std::int64_t chunks = (steps_ + max_steps - 1) / max_steps;
+    const std::int64_t chunk_steps = (steps_ + chunks - 1) / chunks;
+    for (std::int64_t first = 0; first < steps_; first += chunk_steps) {
+      const std::int64_t last = first + chunk_steps < steps_ ? first + chunk_steps : steps_;
+      if (block_.in_place() != nullptr) {
+        for (std::int64_t b = 0; b < blocks; ++b) multiply(b, first, last, finish, InPlace(block_));
+      } else {
+        expand(first, last);
+        for (std::int64_t b = 0; b < blocks; ++b)
+          multiply(b, first, last, finish,
+                   [to = scratch_, first](std::int64_t s) { return to.tiles(s - first); });
+      }
     }
   }
-}
+
+ private:
+  void run_once(Finish& finish) {
+    if (block_.in_place() != nullptr) return multiply(0, 0, steps_, finish, InPlace(block_));
+    multiply(0, 0, steps_, finish, [this](std::int64_t s) {
+      const std::int64_t place = s % kOnceExpandedSteps;
+      if (place == 0) expand(s, s + kOnceExpandedSteps < steps_ ? s + kOnceExpandedSteps : steps_);
+      return scratch_.tiles(place);
+    });
+  }
+  // The tiles of rows that are multiplied where they lie.
+  struct InPlace {
+    explicit InPlace(const RowBlock& block) : rows(block.in_place()) {}
+    StepTiles operator()(std::int64_t step) const { return {rows + step * 64, nullptr}; }
+    const std::byte* rows;
+  };
+  void expand(std::int64_t first, std::int64_t last) const {
+    for (std::int64_t s = first; s < last; ++s)
+      block_.expand(s, 0, rows_, scratch_.high + (s - first) * kRowTileBytes,
+                    scratch_.low + (s - first) * kRowTileBytes, vbmi::expand_palettes);
+  }
+  // Steps [first, last) of a block of columns.
+  template <typename TilesOf>
+  void multiply(std::int64_t b, std::int64_t first, std::int64_t last, Finish& finish,
+                const TilesOf& tiles_of) {
+    const SplitBlock x(block_.matrix(), packed_ + b * gemm_pack_bytes(block_.matrix()));
+    const bool is_narrow = n_ - b * kInt8BlockColumns <= kNarrowColumns;
+    const auto chosen = is_narrow ? (block_.has_low() ? multiply_block<true, true, TilesOf>
+                                                      : multiply_block<false, true, TilesOf>)
+                                  : (block_.has_low() ? multiply_block<true, false, TilesOf>
+                                                      : multiply_block<false, false, TilesOf>);
+    const std::int64_t stride = block_.in_place() != nullptr ? block_.matrix().k : 64;
+    chosen(tiles_of, stride, x.high, x.low, first, last, scratch_.sums[b], finish, ahead_);
+    if (last == steps_)
+      finish = Finish(scratch_.sums[b], block_, x.scales, rows_, is_narrow,
+                      out_ + b * kInt8BlockColumns, ldo_);
+  }
+
+  const RowBlock& block_;
+  const std::int64_t rows_;
+  const std::byte* const packed_;
+  const std::int64_t n_;
+  float* const out_;
+  const std::int64_t ldo_;
+  const Scratch& scratch_;
+  const std::int64_t steps_;
+  Ahead ahead_;
+};
 
 }  // namespace
 
@@ -243,7 +295,7 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
     const std::int64_t count = end - r < kInt8BlockRows ? end - r : kInt8BlockRows;
     std::optional<RowBlock>& block = blocks[r / kInt8BlockRows % 2];
     block.emplace(matrix, r, r + count, false, memory.rows);
-    multiply_rows(*block, r, count, packed, n, out + (r - begin) * ldo, ldo, memory, finish);
+    BlockProducts(*block, r, count, packed, n, out + (r - begin) * ldo, ldo, memory).run(finish);
   }
   finish.some(kInt8BlockRows);
 }
