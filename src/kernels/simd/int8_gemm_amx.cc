@@ -26,9 +26,10 @@ struct StepTiles {
 
 // [row tile][row][column].
 struct alignas(64) Sums {
-  // One part of weights by each part of the columns; or of two parts the product of the high ones,
-  // and both mixed ones together. In a narrow block those of the high part of weights by each part
-  // of the columns, side by side, and likewise of the low part.
+  // With one part of weights, `high` is its product with the high part of the columns and `low`
+  // that with their low part. With two parts, `high` is the product of both high parts and `low`
+  // the sum of both mixed products. In a narrow block, `high` has the products of the weights' high
+  // part with both parts of the columns, side by side, and `low` those of the weights' low part.
   std::int32_t high[2][16][16];
   std::int32_t low[2][16][16];
 };

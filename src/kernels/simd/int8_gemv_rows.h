@@ -194,15 +194,16 @@ struct Int4BlockRow : TwoPartsRow {
       : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
   struct Blocks {
     __m512i pairs;
-    NibbleTables tables;
+    PositiveParts tables;
   };
   Blocks read(std::int64_t step, __mmask64 mask) const {
-    return {read_pairs(at, step, mask), NibbleTables(spread_four(multipliers + step * 2))};
+    return {read_pairs(at, step, mask), nibble_tables(spread_four(multipliers + step * 2))};
   }
   template <int s>
   void split(const Blocks& blocks, __m512i& high, __m512i& low) const {
-    high = _mm512_shuffle_epi8(blocks.tables.high, nibbles<s>(blocks.pairs));
-    low = _mm512_shuffle_epi8(blocks.tables.low, nibbles<s>(blocks.pairs));
+    const PositiveParts found = blocks.tables.find(nibbles<s>(blocks.pairs));
+    high = found.high;
+    low = found.low;
   }
   const std::byte* at;
   const std::int16_t* multipliers;

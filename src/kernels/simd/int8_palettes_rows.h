@@ -76,7 +76,7 @@ void expand_entries(const RowBlock& block, const RowBlock::Part& p, const Indice
   const std::int64_t row_bytes = block.matrix().row_bytes();
   const std::int64_t bytes = std::min(kStepBytes, row_bytes - p.step * kStepBytes);
   const __mmask64 mask = bytes == 64 ? ~__mmask64{0} : (__mmask64{1} << bytes) - 1;
-  // In variables of their own: as far as the compiler knows, stores of bytes change all else.
+  // Local variables: stores of bytes may alias any object, so members would be loaded after each.
   const std::int64_t end = p.end;
   const std::byte* from = block.row(p.begin) + p.step * kStepBytes;
   std::int8_t* to_high = p.high;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kStep = 64;  // elements of a row
 
-// The functions below that expand rows keep addresses and strides in variables of their own: as far
-// as the compiler knows, stores of bytes change all else.
+// The functions below that expand rows keep addresses and strides in local variables: stores of
+// bytes may alias any object, so the compiler would load members again after each.
 
 __mmask64 first_bits(std::int64_t count) {
   return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
@@ -130,8 +130,6 @@ void RowBlock::expand_shifted(std::int64_t step, std::int64_t first, std::int64_
 
 void RowBlock::expand_int4_blocks(const Part& p) const {
   const std::int64_t bytes = (matrix_.k - p.step * kStep) / 2;
-  const __m512i low_offset = _mm512_set1_epi8(64);
-  const __m512i high_offset = _mm512_set1_epi8(-128);
   const std::byte* at = matrix_.row(begin_ + p.begin) + p.step * kStep / 2;
   const std::int64_t row_bytes = matrix_.row_bytes();
   const std::int16_t* factors = multipliers(p.begin) + 2 * p.step;
@@ -140,12 +138,10 @@ void RowBlock::expand_int4_blocks(const Part& p) const {
   std::int8_t* const to_high = p.high;
   std::int8_t* const to_low = p.low;
   for (std::int64_t i = 0; i < count; ++i, at += row_bytes, factors += factors_per_row) {
-    const NibbleTables tables(spread_two(factors));
     const __m512i index = spread_nibbles(load_half_bytes(at, bytes));
-    _mm512_store_si512(to_high + i * kStep,
-                       _mm512_xor_si512(_mm512_shuffle_epi8(tables.high, index), high_offset));
-    _mm512_store_si512(to_low + i * kStep,
-                       _mm512_sub_epi8(_mm512_shuffle_epi8(tables.low, index), low_offset));
+    nibble_tables(spread_two(factors))
+        .find(index)
+        .store_signed(to_high + i * kStep, to_low + i * kStep);
   }
 }
 

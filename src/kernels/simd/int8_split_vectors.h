@@ -39,16 +39,17 @@ inline __m512 load_some(const Half* x, std::int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
 }
 
-// The parts of 64 integers as unsigned bytes, in the order of the integers: high + 128 and low
-// + 64.
+// The parts of 64 integers as unsigned bytes: high + 128 and low + 64.
 struct PositiveParts {
+  // Four vectors of 32-bit integers, whose order is kept.
   PositiveParts(__m512i a, __m512i b, __m512i c, __m512i d)
       : PositiveParts(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     high = _mm512_permutexvar_epi32(order, high);
     low = _mm512_permutexvar_epi32(order, low);
   }
-  // Of integers of 16 bits: each quarter has eight of `lower`, then eight of `upper`.
+  // Two vectors of 16-bit integers. Each 128-bit lane of the result holds the eight integers of
+  // that lane of `lower`, then the eight of `upper`.
   PositiveParts(__m512i lower, __m512i upper) {
     // Makes both parts positive: 64 rounds the high one and is the offset of the low one.
     const __m512i offset = _mm512_set1_epi16(128 * 128 + 64);
@@ -58,6 +59,14 @@ struct PositiveParts {
     high = _mm512_packus_epi16(_mm512_srli_epi16(lower, 7), _mm512_srli_epi16(upper, 7));
     low = _mm512_packus_epi16(_mm512_and_si512(lower, low_bits), _mm512_and_si512(upper, low_bits));
   }
+  // The parts that the indices, at most 15, find in each 128-bit lane.
+  PositiveParts find(__m512i indices) const {
+    PositiveParts found = *this;
+    found.high = _mm512_shuffle_epi8(high, indices);
+    found.low = _mm512_shuffle_epi8(low, indices);
+    return found;
+  }
+  // Stores the parts themselves.
   void store_signed(std::int8_t* to_high, std::int8_t* to_low) const {
     _mm512_store_si512(to_high, _mm512_xor_si512(high, _mm512_set1_epi8(-128)));
     _mm512_store_si512(to_low, _mm512_sub_epi8(low, _mm512_set1_epi8(64)));
@@ -66,7 +75,7 @@ struct PositiveParts {
   __m512i low;
 };
 
-// Four numbers, or two, of which each quarter, or half, of the vector is full.
+// Each of four numbers repeated over a 128-bit lane.
 inline __m512i spread_four(const std::int16_t* numbers) {
   std::int64_t four;
   std::memcpy(&four, numbers, sizeof(four));
@@ -75,6 +84,7 @@ inline __m512i spread_four(const std::int16_t* numbers) {
       _mm256_setr_m128i(_mm_set1_epi16(0x0504), _mm_set1_epi16(0x0706)), 1);
   return _mm512_shuffle_epi8(_mm512_set1_epi64(four), by_quarter);
 }
+// Each of two numbers repeated over a 256-bit half.
 inline __m512i spread_two(const std::int16_t* numbers) {
   std::int32_t two;
   std::memcpy(&two, numbers, sizeof(two));
@@ -103,25 +113,14 @@ inline PositiveParts parts_of_halves(const std::byte* halves, __mmask64 mask, __
           sixteen(_mm512_castsi512_si256(second)), sixteen(_mm512_extracti64x4_epi64(second, 1))};
 }
 
-// The parts of four scaled nibbles' values: of int4 in scale blocks every 16 bytes hold 32 elements
-// with a scale of their own, so each of the four lanes has a table. q * multiplier = 128 * high +
-// low, each entry as an unsigned byte: high + 128 and low + 64.
-struct NibbleTables {
-  // Each lane full of its multiplier; |8 * multiplier| <= 127 * 128.
-  explicit NibbleTables(__m512i multipliers) {
-    const __m512i upward = _mm512_broadcast_i32x4(_mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7));
-    const __m512i negative = _mm512_broadcast_i32x4(_mm_setr_epi16(-8, -7, -6, -5, -4, -3, -2, -1));
-    // 64 rounds the high part; 128 * 128 makes it positive.
-    const __m512i offset = _mm512_set1_epi16(128 * 128 + 64);
-    const __m512i low_bits = _mm512_set1_epi16(127);
-    const __m512i a = _mm512_add_epi16(_mm512_mullo_epi16(multipliers, upward), offset);
-    const __m512i b = _mm512_add_epi16(_mm512_mullo_epi16(multipliers, negative), offset);
-    high = _mm512_packus_epi16(_mm512_srli_epi16(a, 7), _mm512_srli_epi16(b, 7));
-    low = _mm512_packus_epi16(_mm512_and_si512(a, low_bits), _mm512_and_si512(b, low_bits));
-  }
-  __m512i high;
-  __m512i low;
-};
+// The parts of what four-bit integers stand for times `multipliers`, as a table per 128-bit lane:
+// of int4 in scale blocks, 16 bytes hold 32 elements that share a scale. Each lane is full of its
+// multiplier, with |8 * multiplier| <= 127 * 128.
+inline PositiveParts nibble_tables(__m512i multipliers) {
+  const __m512i upward = _mm512_broadcast_i32x4(_mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7));
+  const __m512i negative = _mm512_broadcast_i32x4(_mm_setr_epi16(-8, -7, -6, -5, -4, -3, -2, -1));
+  return {_mm512_mullo_epi16(multipliers, upward), _mm512_mullo_epi16(multipliers, negative)};
+}
 
 // 128 * high + low.
 inline __m512i join_parts(__m512i high, __m512i low) {
