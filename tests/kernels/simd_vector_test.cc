@@ -131,44 +131,6 @@ TEST_P(SimdVector, Rotates) {
   }
 }
 
-TEST_P(SimdVector, Attends) {
-  RandomValues random(4);
-  for (const std::int64_t dim : {8, 64, 80})
-    for (const std::int64_t positions : {1, 5, 16, 33, 130})
-      for (const std::int64_t rows : {1, 7}) {
-        const std::int64_t begin = 3;
-        const auto keys = random.halves((begin + positions) * dim, 2.0f);
-        const auto values = random.halves((begin + positions) * dim);
-        const auto q = random.floats(rows * dim);
-        std::vector<float> out(static_cast<std::size_t>(rows * dim));
-        std::vector<float> scratch(static_cast<std::size_t>(attend_scratch(rows, dim)));
-        const AttentionHead head{keys.data(), values.data(), dim};
-        kernels_.attend(head, q.data(), rows, begin, begin + positions, out.data(), scratch.data());
-        for (std::int64_t r = 0; r < rows; ++r) {
-          std::vector<double> weights;
-          double total = 0;
-          for (std::int64_t s = begin; s < begin + positions; ++s) {
-            double score = 0;
-            for (std::int64_t d = 0; d < dim; ++d)
-              score += static_cast<double>(q[static_cast<std::size_t>(r * dim + d)]) *
-                       value(keys[static_cast<std::size_t>(s * dim + d)]);
-            weights.push_back(std::exp(score));
-            total += weights.back();
-          }
-          for (std::int64_t d = 0; d < dim; ++d) {
-            double expected = 0;
-            for (std::int64_t s = 0; s < positions; ++s)
-              expected += weights[static_cast<std::size_t>(s)] / total *
-                          value(values[static_cast<std::size_t>((begin + s) * dim + d)]);
-            // fp32 throughout; scores of up to about 30 carry dim * 2^-24 of themselves into e^x.
-            ASSERT_NEAR(static_cast<double>(out[static_cast<std::size_t>(r * dim + d)]), expected,
-                        static_cast<double>(dim) * 30 * 0x1p-23)
-                << positions << " positions, row " << r;
-          }
-        }
-      }
-}
-
 INSTANTIATE_TEST_SUITE_P(, SimdVector, ::testing::ValuesIn(supported_isas()),
                          [](const auto& info) { return std::string(isa_name(info.param)); });
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over keys and values of fp16, over the vectors of one instruction set.
 //
-// A row's result has the same bits from attend() and from attend_many(). Positions come in blocks
-// of kAttendRows that begin at multiples of it. A score is the sum over the dimensions in order.
-// After each block the sums so far are scaled to its top: that of the weights, of which weight s is
-// added to lane s % kWidth of one vector per block, and that of the weighted values, in order of
-// the positions. Positions that a row does not attend to have the weight 0 and add nothing.
+// A row's result has the same bits alone and among others. Positions come in blocks of kAttendRows
+// that begin at multiples of it. A score is the sum over the dimensions in order. After each block
+// the sums so far are scaled to its top: that of the weights, of which weight s is added to lane s
+// % kWidth of one vector per block, and that of the weighted values, in order of the positions.
+// Positions that a row does not attend to have the weight 0 and add nothing.
 #pragma once
 
 #include <cmath>
@@ -32,21 +32,39 @@ namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 // The score of a position that the row of a lane does not attend to: lower than any other.
 constexpr float kHidden = -1e30f;
 
-inline void hide_positions(const AttentionRuns& runs, std::int64_t first, std::int64_t count,
-                           float* scores) {
-  for (std::int64_t k = 0; k < count; ++k)
-    for (std::int64_t r = 0; r < runs.rows; ++r)
-      if (first + k < runs.begin[r] || first + k >= runs.end[r])
+// Rows that are taken together at most, and positions of a block.
+constexpr std::int64_t kAttendRows = 64;
+// So many rows are transposed, so that they are the lanes of vectors; with fewer the positions are.
+constexpr std::int64_t kManyRows = kAttendRows / 2;
+
+// Dimensions in whole vectors of every instruction set.
+constexpr std::int64_t attend_depth(std::int64_t dim) {
+  return (dim + 15) / 16 * 16;
+}
+
+inline void hide_positions(const AttentionRow* rows, std::int64_t count, std::int64_t first,
+                           std::int64_t positions, float* scores) {
+  for (std::int64_t k = 0; k < positions; ++k)
+    for (std::int64_t r = 0; r < count; ++r)
+      if (first + k < rows[r].begin || first + k >= rows[r].end)
         scores[k * kAttendRows + r] = kHidden;
 }
 
-inline void add_bias(const AttentionRuns& runs, std::int64_t first, std::int64_t count,
-                     float* scores) {
+inline void add_bias(const AttentionRow* rows, std::int64_t count, std::int64_t first,
+                     std::int64_t positions, float* scores) {
   float row[kAttendRows];
-  for (std::int64_t r = 0; r < runs.rows; ++r) {
-    to_floats(runs.bias[r] + first, row, count);
-    for (std::int64_t k = 0; k < count; ++k) scores[k * kAttendRows + r] += row[k];
+  for (std::int64_t r = 0; r < count; ++r) {
+    if (rows[r].bias == nullptr) continue;
+    const std::int64_t some = rows[r].end - first < positions ? rows[r].end - first : positions;
+    if (some > 0) to_floats(rows[r].bias + first, row, some);
+    for (std::int64_t k = 0; k < some; ++k) scores[k * kAttendRows + r] += row[k];
   }
+}
+
+// factor * the query of a row.
+inline void load_query(const AttentionHead& head, const AttentionRow& row, float* out) {
+  to_floats(row.query, out, head.dim);
+  for (std::int64_t d = 0; d < head.dim; ++d) out[d] *= head.factor;
 }
 
 // The weight of a score.
@@ -85,52 +103,60 @@ inline void add_scores(float* scores, std::int64_t count, std::int64_t rows, flo
   }
 }
 
-inline void attend_many(const AttentionHead& head, const float* q, const AttentionRuns& runs,
-                        float* out, float* scratch) {
+// Up to kAttendRows rows, as lanes.
+inline void attend_many(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+                        float* scratch) {
   const std::int64_t dim = head.dim;
+  const std::int64_t lanes = (count + 15) / 16 * 16;
   float* scores = scratch;  // [positions, rows]
   float* block = scores + kAttendRows * kAttendRows;
-  std::int64_t begin = runs.begin[0];
-  std::int64_t end = runs.end[0];
+  float* q = block + kAttendRows * dim;    // [dim, rows]
+  float* mixed = q + kAttendRows * dim;    // [dim, rows]
+  float* one = mixed + kAttendRows * dim;  // [dim]
+  std::int64_t begin = rows[0].begin;
+  std::int64_t end = rows[0].end;
   std::int64_t open = begin;  // all rows attend to positions [open, close)
   std::int64_t close = end;
-  for (std::int64_t r = 1; r < runs.rows; ++r) {
-    begin = runs.begin[r] < begin ? runs.begin[r] : begin;
-    end = runs.end[r] > end ? runs.end[r] : end;
-    open = runs.begin[r] > open ? runs.begin[r] : open;
-    close = runs.end[r] < close ? runs.end[r] : close;
-  }
+  bool has_bias = false;
   float top[kAttendRows];
   float total[kAttendRows];
-  for (std::int64_t r = 0; r < runs.rows; ++r) {
-    top[r] = head.sinks == nullptr ? kHidden : head.sinks[r];
-    total[r] = head.sinks == nullptr ? 0.0f : 1.0f;
+  for (std::int64_t r = 0; r < lanes; ++r) {
+    // Lanes that fill up a vector are like the last row.
+    const AttentionRow& row = rows[r < count ? r : count - 1];
+    begin = row.begin < begin ? row.begin : begin;
+    end = row.end > end ? row.end : end;
+    open = row.begin > open ? row.begin : open;
+    close = row.end < close ? row.end : close;
+    has_bias = has_bias || row.bias != nullptr;
+    top[r] = row.sink == nullptr ? kHidden : *row.sink;
+    total[r] = row.sink == nullptr ? 0.0f : 1.0f;
+    if (r < count) load_query(head, row, one);
+    for (std::int64_t d = 0; d < dim; ++d) q[d * kAttendRows + r] = one[d];
   }
-  for (std::int64_t i = 0; i < dim * kAttendRows; ++i) out[i] = 0;
+  for (std::int64_t i = 0; i < dim * kAttendRows; ++i) mixed[i] = 0;
   for (std::int64_t s = begin / kAttendRows * kAttendRows; s < end; s += kAttendRows) {
-    const std::int64_t count = end - s < kAttendRows ? end - s : kAttendRows;
-    const std::int64_t padded = (count + kWidth - 1) / kWidth * kWidth;
-    const bool hides_some = s < open || s + count > close;
-    prefetch(head.values, s * dim, count * dim);
-    to_floats(head.keys + s * dim, block, count * dim);
-    for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
-    multiply_left({block, dim, 1}, count, dim, q, kAttendRows, runs.rows, scores, kAttendRows);
-    if (runs.bias[0] != nullptr) add_bias(runs, s, count, scores);
-    if (hides_some) hide_positions(runs, s, count, scores);
-    for (std::int64_t i = count * kAttendRows; i < padded * kAttendRows; ++i) scores[i] = kHidden;
-    add_scores(scores, padded, runs.rows, top, total, out, dim);
+    const std::int64_t positions = end - s < kAttendRows ? end - s : kAttendRows;
+    const std::int64_t padded = (positions + kWidth - 1) / kWidth * kWidth;
+    const bool hides_some = s < open || s + positions > close;
+    prefetch(head.values, s * dim, positions * dim);
+    to_floats(head.keys + s * dim, block, positions * dim);
+    for (std::int64_t i = 0; i < positions * kAttendRows; ++i) scores[i] = 0;
+    multiply_left({block, dim, 1}, positions, dim, q, kAttendRows, lanes, scores, kAttendRows);
+    if (has_bias) add_bias(rows, count, s, positions, scores);
+    if (hides_some) hide_positions(rows, count, s, positions, scores);
+    for (std::int64_t i = positions * kAttendRows; i < padded * kAttendRows; ++i)
+      scores[i] = kHidden;
+    add_scores(scores, padded, lanes, top, total, mixed, dim);
     prefetch(head.keys, (s + kAttendRows) * dim, kAttendRows * dim);
-    to_floats(head.values + s * dim, block, count * dim);
-    (hides_some ? multiply_left<true> : multiply_left<false>)({block, 1, dim}, dim, count, scores,
-                                                              kAttendRows, runs.rows, out,
+    to_floats(head.values + s * dim, block, positions * dim);
+    (hides_some ? multiply_left<true> : multiply_left<false>)({block, 1, dim}, dim, positions,
+                                                              scores, kAttendRows, lanes, mixed,
                                                               kAttendRows);
   }
-  for (std::int64_t v = 0; v < runs.rows; v += kWidth) {
-    const Floats inverse = 1.0f / load(total + v);
-    for (std::int64_t d = 0; d < dim; ++d) {
-      float* at = out + d * kAttendRows + v;
-      store(at, load(at) * inverse);
-    }
+  for (std::int64_t r = 0; r < count; ++r) {
+    const float inverse = 1.0f / total[r];
+    for (std::int64_t d = 0; d < dim; ++d) one[d] = mixed[d * kAttendRows + r] * inverse;
+    to_halves(one, rows[r].out, dim);
   }
 }
 
@@ -242,30 +268,35 @@ inline float add_row_scores(float* scores, std::int64_t begin, std::int64_t end,
   return scale[0];
 }
 
-inline void attend(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
-                   std::int64_t end, float* out, float* scratch) {
+// Fewer than kManyRows rows, which attend to the same positions without a bias.
+inline void attend_few(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+                       float* scratch) {
   const std::int64_t dim = head.dim;
   const std::int64_t depth = attend_depth(dim);
+  const std::int64_t begin = rows[0].begin;
+  const std::int64_t end = rows[0].end;
   float* block = scratch;
   float* scores = block + kAttendRows * depth;  // [rows, kAttendRows]
-  float* mixed = scores + rows * kAttendRows;   // [rows, depth]
-  float* top = mixed + rows * depth;
-  float* total = top + rows;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    top[r] = head.sinks == nullptr ? kHidden : head.sinks[r];
-    total[r] = head.sinks == nullptr ? 0.0f : 1.0f;
+  float* mixed = scores + count * kAttendRows;  // [rows, depth]
+  float* top = mixed + count * depth;
+  float* total = top + count;
+  float* q = total + count;  // [rows, dim]
+  for (std::int64_t r = 0; r < count; ++r) {
+    top[r] = rows[r].sink == nullptr ? kHidden : *rows[r].sink;
+    total[r] = rows[r].sink == nullptr ? 0.0f : 1.0f;
+    load_query(head, rows[r], q + r * dim);
   }
-  for (std::int64_t i = 0; i < rows * depth; ++i) mixed[i] = 0;
+  for (std::int64_t i = 0; i < count * depth; ++i) mixed[i] = 0;
   for (std::int64_t s = begin / kAttendRows * kAttendRows; s < end; s += kAttendRows) {
     const std::int64_t first = begin > s ? begin - s : 0;
     const std::int64_t last = end - s < kAttendRows ? end - s : kAttendRows;
     const std::int64_t place = first / kWidth * kWidth;
     const std::int64_t places = (last + kWidth - 1) / kWidth * kWidth - place;
     transpose_keys(head.keys + s * dim, head.values + s * dim, dim, first, last, block);
-    for (std::int64_t i = 0; i < rows * kAttendRows; ++i) scores[i] = 0;
-    multiply_left({q, dim, 1}, rows, dim, block + place, kAttendRows, places, scores + place,
+    for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
+    multiply_left({q, dim, 1}, count, dim, block + place, kAttendRows, places, scores + place,
                   kAttendRows);
-    for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t r = 0; r < count; ++r) {
       const float scale = add_row_scores(scores + r * kAttendRows, first, last, top[r], total[r]);
       if (scale == 1) continue;
       for (std::int64_t d = 0; d < depth; d += kWidth)
@@ -273,12 +304,32 @@ inline void attend(const AttentionHead& head, const float* q, std::int64_t rows,
     }
     load_values(head.values + (s + first) * dim, head.keys, s + kAttendRows, dim, last - first,
                 block + first * depth);
-    multiply_left({scores + first, kAttendRows, 1}, rows, last - first, block + first * depth,
+    multiply_left({scores + first, kAttendRows, 1}, count, last - first, block + first * depth,
                   depth, depth, mixed, depth);
   }
-  for (std::int64_t r = 0; r < rows; ++r) {
+  for (std::int64_t r = 0; r < count; ++r) {
     const float inverse = 1.0f / total[r];
-    for (std::int64_t d = 0; d < dim; ++d) out[r * dim + d] = mixed[r * depth + d] * inverse;
+    for (std::int64_t d = 0; d < dim; ++d) mixed[r * depth + d] *= inverse;
+    to_halves(mixed + r * depth, rows[r].out, dim);
+  }
+}
+
+inline void attend(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+                   float* scratch) {
+  for (std::int64_t r = 0; r < count;) {
+    const AttentionRow* const some = rows + r;
+    const std::int64_t left = count - r;
+    std::int64_t taken = 1;
+    if (left >= kManyRows || some->bias != nullptr) {
+      taken = left < kAttendRows ? left : kAttendRows;
+      attend_many(head, some, taken, scratch);
+    } else {
+      while (taken < left && some[taken].begin == some->begin && some[taken].end == some->end &&
+             some[taken].bias == nullptr)
+        ++taken;
+      attend_few(head, some, taken, scratch);
+    }
+    r += taken;
   }
 }
 

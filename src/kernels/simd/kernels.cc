@@ -13,6 +13,10 @@ extern const Kernels kKernels;
 namespace avx512 {
 extern const Kernels kKernels;
 }
+namespace amx {
+void attend(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+            float* scratch);
+}
 namespace {
 Kernels avx512_with(const Int8Kernels& int8) {
   Kernels kernels = avx512::kKernels;
@@ -59,7 +63,12 @@ const Kernels& kernels_of(Isa isa) {
       return kernels;
     }
     case Isa::kAmx: {
-      static const Kernels kernels = avx512_with(int8_split::kAmxKernels);
+      static const Kernels kernels = [] {
+        Kernels some = avx512_with(int8_split::kAmxKernels);
+        some.attend = amx::attend;
+        some.attend_rows = 512;
+        return some;
+      }();
       return kernels;
     }
 #elif defined(__aarch64__)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast kernels of one instruction set: pure functions over arrays, without threads of their
 // own. Every one works in fp32 and rounds to fp16 at the end. Results differ between instruction
-// sets by the order of sums only.
+// sets by the order of sums, and by what integers (projections with VNNI) and two numbers of bf16
+// (attention with AMX) leave of a float.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +14,29 @@
 
 namespace anemone::kernels::simd {
 
-// Attention of some query rows over one key/value head.
+// What the query rows of an attention have in common: one key/value head, and the factor of their
+// scores.
 struct AttentionHead {
   const Half* keys = nullptr;    // [positions, dim]
   const Half* values = nullptr;  // [positions, dim]
   std::int64_t dim = 0;
-  // One more score for each query row, which has no value; nullptr: none.
-  const float* sinks = nullptr;
+  float factor = 1;
+};
+
+// A query row, which attends to positions [begin, end).
+struct AttentionRow {
+  const Half* query = nullptr;  // [dim]
+  Half* out = nullptr;          // [dim]
+  std::int64_t begin = 0;
+  std::int64_t end = 0;         // > begin
+  const Half* bias = nullptr;   // added to the scores, from position 0 on; nullptr: nothing
+  const float* sink = nullptr;  // one more score, which has no value; nullptr: none
 };
 
 // Cosines and sines of the first and of the second elements of pairs; mostly they are the same.
 struct RotaryTables {
   const Half* cos[2];
   const Half* sin[2];
-};
-
-// Query rows that attend_many() takes together at most, the positions [begin, end) that each
-// attends to, and what is added to its scores, from position 0 on; nullptr for all rows: nothing.
-inline constexpr std::int64_t kAttendRows = 64;
-struct AttentionRuns {
-  std::int64_t rows = kAttendRows;  // the first ones are computed: a multiple of 16
-  std::int64_t begin[kAttendRows] = {};
-  std::int64_t end[kAttendRows] = {};  // > begin
-  const Half* bias[kAttendRows] = {};
 };
 
 // One head of a gated delta net over T tokens, one after the other, with every value rounded to
@@ -131,16 +132,13 @@ struct Kernels {
   // tables are those of the row.
   void (*rotate)(const Half* x, const RotaryTables& tables, std::int64_t half, Half* y);
 
-  // Streams over positions [begin, end): out = softmax(q . keys) @ values for `rows` query rows
-  // that attend to the same positions. q and out are fp32 [rows, dim]; `scratch` holds
-  // attend_scratch() floats. A row's result has the bits that attend_many() gives it.
-  void (*attend)(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
-                 std::int64_t end, float* out, float* scratch);
-  // attend() for rows that attend to different positions; q and out are [dim, kAttendRows].
-  // `scratch` holds attend_many_scratch() floats. A row's result does not depend on the others, nor
-  // on keys and values that it does not attend to.
-  void (*attend_many)(const AttentionHead& head, const float* q, const AttentionRuns& runs,
-                      float* out, float* scratch);
+  // out = softmax(factor * query . keys + bias) @ values, for `count` rows. `scratch` holds
+  // attend_scratch() floats. A row's result depends neither on the other rows nor on keys and
+  // values that it does not attend to.
+  void (*attend)(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+                 float* scratch);
+  // As many rows as attend() gains from at a time: it prepares keys and values once for all.
+  std::int64_t attend_rows;
 
   // Columns [begin, end) of a head's state, at most kDeltaNetColumns, through all tokens. Gives the
   // bits of the operations one by one on every instruction set: products and sums are rounded by
@@ -180,20 +178,17 @@ inline std::int64_t multiply_scratch(const Matrix& matrix) {
   return 16 * 2 * ordered_depth(matrix);
 }
 
-// Dimensions in whole vectors of every instruction set.
-inline constexpr std::int64_t attend_depth(std::int64_t dim) {
-  return (dim + 15) / 16 * 16;
-}
+// Positions whose keys and values attend() prepares at a time, at most.
+inline constexpr std::int64_t kAttendPositions = 128;
+// For every instruction set: the queries, sums and states of the rows, in whole tiles; the keys and
+// values of a block of positions; and scores and weights of two tiles of rows.
 inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t dim) {
-  return rows * (kAttendRows + attend_depth(dim) + 2) + kAttendRows * attend_depth(dim);
+  const std::int64_t depth = (dim + 31) / 32 * 32;
+  return (rows + 47) / 16 * 16 * (2 * depth + 32) + 2 * kAttendPositions * (depth + 32) + 16;
 }
 // A row and what fills up its last vector.
 inline constexpr std::int64_t softmax_scratch(std::int64_t channels) {
   return channels + 16;
-}
-
-inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
-  return kAttendRows * (kAttendRows + dim);
 }
 
 // The columns, and the query and the key of a token.

@@ -31,7 +31,7 @@ const Kernels kKernels = {.to_floats = to_floats,
                           .silu_multiply = silu_multiply,
                           .rotate = rotate,
                           .attend = attend,
-                          .attend_many = attend_many,
+                          .attend_rows = kAttendRows,
                           .run_delta_net = run_delta_net,
                           .run_delta_net_chunk = run_delta_net_chunk,
                           .depthwise_conv = depthwise_conv};

@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "exec/cpu/fusion/attention_block.h"
+#include "exec/cpu/fusion/attention_tasks.h"
 #include "exec/cpu/fusion/matchers.h"
 
 namespace anemone::exec {
 namespace {
-
-thread_local Scratch attention_rows_scratch;
 
 // softmax(factor * q @ k^T + mask) @ v for every matrix of a batch. The inputs are q [..., L, dim],
 // k and v [..., S, dim], and maybe a mask [..., L or 1, S]: one matrix for all, or as many as q.
@@ -24,42 +22,37 @@ class AttentionOp : public FusedOp {
     const Shape& q = calls[0].inputs[0]->shape;
     const std::int64_t rows = q[q.size() - 2];
     const std::int64_t batches = element_count(q) / std::max<std::int64_t>(1, rows * q.back());
-    const std::int64_t blocks =
-        (rows + kernels::simd::kAttendRows - 1) / kernels::simd::kAttendRows;
+    const std::int64_t together =
+        attention_rows_of_task(rows, batches * static_cast<std::int64_t>(calls.size()),
+                               context.threads.threads(), context.kernels);
+    const std::int64_t parts = (rows + together - 1) / together;
     parallel_for_calls(
-        calls, context.threads, [&](const FusedCall&) { return batches * blocks; }, 1,
+        calls, context.threads, [&](const FusedCall&) { return batches * parts; }, 1,
         [&](FusedCall& call, std::int64_t task, std::int64_t) {
-          attend(call, task / blocks, task % blocks * kernels::simd::kAttendRows, context);
+          attend(call, task / parts, task % parts * together, together, context);
         });
     return {};
   }
 
  private:
-  void attend(FusedCall& call, std::int64_t batch, std::int64_t first,
+  void attend(FusedCall& call, std::int64_t batch, std::int64_t begin, std::int64_t count,
               const FusedContext& context) const {
-    using kernels::simd::kAttendRows;
     const Shape& q_shape = call.inputs[0]->shape;
     const Shape& k_shape = call.inputs[1]->shape;
     const std::int64_t dim = q_shape.back();
     const std::int64_t length = q_shape[q_shape.size() - 2];
     const std::int64_t positions = k_shape[k_shape.size() - 2];
-    const std::int64_t rows = std::min(kAttendRows, length - first);
-    const Half* q = call.inputs[0]->as<Half>().data() + (batch * length + first) * dim;
-    Half* out = call.outputs[0].as<Half>().data() + (batch * length + first) * dim;
+    const Half* q = call.inputs[0]->as<Half>().data() + batch * length * dim;
+    Half* out = call.outputs[0].as<Half>().data() + batch * length * dim;
     const kernels::simd::AttentionHead head{
         call.inputs[1]->as<Half>().data() + batch * positions * dim,
-        call.inputs[2]->as<Half>().data() + batch * positions * dim, dim};
-    AttentionBlock block(context.kernels, attention_rows_scratch, dim, rows);
-    for (std::int64_t r = 0; r < block.rows(); ++r) {
-      // Rows that make up the number are like the last one.
-      const std::int64_t t = std::min(r, rows - 1);
-      block.runs.end[r] = positions;
-      if (call.inputs.size() > 3)
-        block.runs.bias[r] = mask_row(*call.inputs[3], batch, first + t, length);
-      block.set_query(r, q + t * dim, factor_);
-    }
-    block.attend(head);
-    for (std::int64_t r = 0; r < rows; ++r) block.take(r, out + r * dim);
+        call.inputs[2]->as<Half>().data() + batch * positions * dim, dim, factor_};
+    AttentionTask& task = AttentionTask::begin();
+    for (std::int64_t t = begin; t < std::min(length, begin + count); ++t)
+      task.rows.push_back(
+          {q + t * dim, out + t * dim, 0, positions,
+           call.inputs.size() > 3 ? mask_row(*call.inputs[3], batch, t, length) : nullptr});
+    task.run(context.kernels, head);
   }
 
   static const Half* mask_row(const TensorView& mask, std::int64_t batch, std::int64_t t,

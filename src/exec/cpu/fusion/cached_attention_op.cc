@@ -6,13 +6,11 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "exec/cpu/fusion/attention_block.h"
+#include "exec/cpu/fusion/attention_tasks.h"
 #include "exec/cpu/fusion/mask_cache.h"
 
 namespace anemone::exec {
 namespace {
-
-thread_local Scratch attention_scratch;
 
 constexpr std::size_t kAttentionMask = 3;  // among the inputs
 constexpr std::size_t kWriteMask = 4;
@@ -63,21 +61,27 @@ void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, const Fu
 }
 
 // Attention of one query row with any mask.
-void attend_row(const Sizes& n, const float* q, const Half* keys, const Half* values,
-                const Half* mask, const float* sink, float* out, float* scores) {
-  float most = sink == nullptr ? -INFINITY : *sink;
-  for (std::int64_t s = 0; s < n.positions; ++s) {
+void attend_row(const kernels::simd::AttentionHead& head, const kernels::simd::AttentionRow& row,
+                std::span<const Half> mask) {
+  std::vector<float> scores(mask.size());
+  std::vector<float> mixed(static_cast<std::size_t>(head.dim));
+  float most = row.sink == nullptr ? -INFINITY : *row.sink;
+  for (std::size_t s = 0; s < mask.size(); ++s) {
+    const Half* const key = head.keys + static_cast<std::int64_t>(s) * head.dim;
     float score = 0;
-    for (std::int64_t d = 0; d < n.dim; ++d) score += q[d] * to_float(keys[s * n.dim + d]);
+    for (std::int64_t d = 0; d < head.dim; ++d)
+      score += to_float(row.query[d]) * head.factor * to_float(key[d]);
     scores[s] = score + to_float(mask[s]);
     most = std::max(most, scores[s]);
   }
-  float total = sink == nullptr ? 0 : std::exp(*sink - most);
-  for (std::int64_t s = 0; s < n.positions; ++s) total += scores[s] = std::exp(scores[s] - most);
-  std::fill(out, out + n.dim, 0.0f);
-  for (std::int64_t s = 0; s < n.positions; ++s)
-    for (std::int64_t d = 0; d < n.dim; ++d)
-      out[d] += scores[s] / total * to_float(values[s * n.dim + d]);
+  float total = row.sink == nullptr ? 0 : std::exp(*row.sink - most);
+  for (float& score : scores) total += score = std::exp(score - most);
+  for (std::size_t s = 0; s < mask.size(); ++s) {
+    const Half* const value = head.values + static_cast<std::int64_t>(s) * head.dim;
+    for (std::size_t d = 0; d < mixed.size(); ++d)
+      mixed[d] += scores[s] / total * to_float(value[d]);
+  }
+  for (std::size_t d = 0; d < mixed.size(); ++d) row.out[d] = to_half(mixed[d]);
 }
 
 // The memory of one call's attention.
@@ -89,9 +93,6 @@ struct Operands {
         keys(call.states[0]),
         values(call.states[1]),
         out(call.outputs[0].as<Half>().data()) {}
-  kernels::simd::AttentionHead head(std::int64_t kv) const {
-    return {rows_of(keys, kv), rows_of(values, kv), n.dim};
-  }
   const Half* rows_of(const FusedState& state, std::int64_t kv) const {
     return reinterpret_cast<const Half*>(state.data) + kv * state.positions * n.dim;
   }
@@ -193,115 +194,60 @@ Status CachedAttentionOp::run(std::span<FusedCall> calls, const FusedContext& co
 
 void CachedAttentionOp::attend(std::span<FusedCall> calls, const FusedContext& context) const {
   // The masks are analysed here, before the threads start.
-  bool have_runs = true;
-  for (const FusedCall& call : calls)
-    have_runs = have_runs && context.masks.attention_mask(*call.inputs[kAttentionMask]).has_runs;
-  const Operands first(calls[0]);
-  const Sizes& n = first.n;
-  if (have_runs && n.tokens * first.group >= kernels::simd::kAttendRows / 2)
-    return attend_many(calls, context);
-  // Query heads of a group share keys and values. They are taken together unless there would be
-  // too few tasks for the threads.
-  const auto count = static_cast<std::int64_t>(calls.size());
-  const std::int64_t wanted = context.threads.threads();
-  const std::int64_t shared = count * n.kv_heads * n.tokens;
-  const std::int64_t parts =
-      std::clamp<std::int64_t>((wanted + shared - 1) / shared, 1, first.group);
-  const std::int64_t part_rows = (first.group + parts - 1) / parts;
-  const std::int64_t tasks = n.kv_heads * n.tokens * parts;
-  parallel_for_calls(
-      calls, context.threads, [&](const FusedCall&) { return tasks; },
-      std::max<std::int64_t>(1, count * tasks / (wanted * 8)),
-      [&](FusedCall& call, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t task = begin; task < end; ++task) {
-          const std::int64_t kv = task / parts / n.tokens;
-          const std::int64_t head = kv * first.group + task % parts * part_rows;
-          const std::int64_t rows = std::min((kv + 1) * first.group, head + part_rows) - head;
-          if (rows > 0) attend_heads(call, task / parts % n.tokens, kv, head, rows, context);
-        }
-      });
-}
-
-// One token of some heads.
-void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std::int64_t kv,
-                                     std::int64_t head, std::int64_t rows,
-                                     const FusedContext& context) const {
-  const Operands o(call);
-  const Sizes& n = o.n;
-  const AttentionMask& runs = context.masks.attention_mask(*call.inputs[kAttentionMask]);
-  const auto run = runs.has_runs ? runs.run_of_token[static_cast<std::size_t>(t)]
-                                 : PositionRange{0, n.positions};
-  float* queries = attention_scratch.take<float>(
-      2 * rows * n.dim + std::max(run.end - run.begin, kernels::simd::attend_scratch(rows, n.dim)));
-  float* mixed = queries + rows * n.dim;
-  float* scratch = mixed + rows * n.dim;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    float* row = queries + r * n.dim;
-    context.kernels.to_floats(o.q + o.row(head + r, t), row, n.dim);
-    for (std::int64_t d = 0; d < n.dim; ++d) row[d] *= factor_;
+  std::int64_t shared = 0;  // key/value heads of all calls
+  std::int64_t most = 0;    // rows of one
+  for (const FusedCall& call : calls) {
+    const Operands o(call);
+    shared += o.n.kv_heads;
+    most =
+        std::max(most, o.group * context.masks.attention_mask(*call.inputs[kAttentionMask]).tokens);
   }
-  if (runs.has_runs) {
-    kernels::simd::AttentionHead one = o.head(kv);
-    one.sinks = sink(head);
-    context.kernels.attend(one, queries, rows, run.begin, run.end, mixed, scratch);
-  } else {
-    const Half* mask = call.inputs[kAttentionMask]->as<Half>().data() + t * n.positions;
-    for (std::int64_t r = 0; r < rows; ++r)
-      attend_row(n, queries + r * n.dim, o.head(kv).keys, o.head(kv).values, mask, sink(head + r),
-                 mixed + r * n.dim, scratch);
-  }
-  for (std::int64_t r = 0; r < rows; ++r)
-    context.kernels.to_halves(mixed + r * n.dim, o.out + o.row(head + r, t), n.dim);
-}
-
-// Many tokens: the rows of a key/value head are its query heads at each token, in blocks. Tokens
-// that fill the run up take what the last one has.
-void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedContext& context) const {
-  using kernels::simd::kAttendRows;
-  const Operands first(calls[0]);
-  const auto tokens_of = [&](const FusedCall& call) {
-    return context.masks.attention_mask(*call.inputs[kAttentionMask]).tokens;
-  };
-  const auto blocks_of = [&](const FusedCall& call) {
-    return (first.group * tokens_of(call) + kAttendRows - 1) / kAttendRows;
+  const std::int64_t together =
+      attention_rows_of_task(most, shared, context.threads.threads(), context.kernels);
+  const auto parts_of = [&](const FusedCall& call) {
+    const Operands o(call);
+    const AttentionMask& mask = context.masks.attention_mask(*call.inputs[kAttentionMask]);
+    return (o.group * mask.tokens + together - 1) / together;
   };
   parallel_for_calls(
       calls, context.threads,
-      [&](const FusedCall& call) { return first.n.kv_heads * blocks_of(call); }, 1,
+      [&](const FusedCall& call) { return Operands(call).n.kv_heads * parts_of(call); }, 1,
       [&](FusedCall& call, std::int64_t task, std::int64_t) {
-        const Operands o(call);
-        const std::int64_t blocks = blocks_of(call);
-        const std::int64_t head_rows = o.group * tokens_of(call);
-        const std::int64_t kv = task / blocks;
-        const std::int64_t begin = task % blocks * kAttendRows;
-        const std::int64_t rows = std::min(kAttendRows, head_rows - begin);
-        const auto row_at = [&](std::int64_t at) {
-          return o.row(kv * o.group + at % o.group, at / o.group);
-        };
-        const AttentionMask& mask = context.masks.attention_mask(*call.inputs[kAttentionMask]);
-        AttentionBlock block(context.kernels, attention_scratch, o.n.dim, rows);
-        float sinks[kAttendRows];
-        for (std::int64_t r = 0; r < block.rows(); ++r) {
-          // Rows that make up the number are like the last one.
-          const std::int64_t at = begin + std::min(r, rows - 1);
-          const AttentionMask::Run run = mask.run_of_token[static_cast<std::size_t>(at / o.group)];
-          block.runs.begin[r] = run.begin;
-          block.runs.end[r] = run.end;
-          block.set_query(r, o.q + row_at(at), factor_);
-          if (!sinks_.empty()) sinks[r] = *sink(kv * o.group + at % o.group);
-        }
-        kernels::simd::AttentionHead head = o.head(kv);
-        if (!sinks_.empty()) head.sinks = sinks;
-        block.attend(head);
-        for (std::int64_t r = 0; r < rows; ++r) block.take(r, o.out + row_at(begin + r));
+        const std::int64_t parts = parts_of(call);
+        attend_rows(call, task / parts, task % parts * together, together, context);
       });
   for (const FusedCall& call : calls) {
     const Operands o(call);
-    const std::int64_t last = tokens_of(call) - 1;
+    const std::int64_t last = context.masks.attention_mask(*call.inputs[kAttentionMask]).tokens - 1;
     for (std::int64_t h = 0; h < o.n.heads; ++h)
       for (std::int64_t t = last + 1; t < o.n.tokens; ++t)
         std::copy_n(o.out + o.row(h, last), o.n.dim, o.out + o.row(h, t));
   }
+}
+
+// The rows of a key/value head are its query heads at each token.
+void CachedAttentionOp::attend_rows(const FusedCall& call, std::int64_t kv, std::int64_t begin,
+                                    std::int64_t count, const FusedContext& context) const {
+  const Operands o(call);
+  const AttentionMask& mask = context.masks.attention_mask(*call.inputs[kAttentionMask]);
+  const std::int64_t end = std::min(begin + count, o.group * mask.tokens);
+  AttentionTask& task = AttentionTask::begin();
+  for (std::int64_t at = begin; at < end; ++at) {
+    const std::int64_t t = at / o.group;
+    const std::int64_t h = kv * o.group + at % o.group;
+    const std::int64_t element = o.row(h, t);
+    const auto run = mask.has_runs ? mask.run_of_token[static_cast<std::size_t>(t)]
+                                   : PositionRange{0, o.n.positions};
+    task.rows.push_back({o.q + element, o.out + element, run.begin, run.end, nullptr,
+                         sinks_.empty() ? nullptr : &sinks_[static_cast<std::size_t>(h)]});
+  }
+  const kernels::simd::AttentionHead head{o.rows_of(o.keys, kv), o.rows_of(o.values, kv), o.n.dim,
+                                          factor_};
+  if (mask.has_runs) return task.run(context.kernels, head);
+  const Half* const any_mask = call.inputs[kAttentionMask]->as<Half>().data();
+  for (std::int64_t at = begin; at < end; ++at)
+    attend_row(head, task.rows[static_cast<std::size_t>(at - begin)],
+               {any_mask + at / o.group * o.n.positions, static_cast<std::size_t>(o.n.positions)});
 }
 
 }  // namespace anemone::exec

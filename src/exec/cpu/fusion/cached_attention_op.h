@@ -62,13 +62,9 @@ class CachedAttentionOp : public FusedOp {
                        MaskCache& masks) const;
   void store(const FusedCall& call, const Targets& targets) const;
   void attend(std::span<FusedCall> calls, const FusedContext& context) const;
-  void attend_heads(const FusedCall& call, std::int64_t t, std::int64_t kv, std::int64_t head,
-                    std::int64_t rows, const FusedContext& context) const;
-  void attend_many(std::span<FusedCall> calls, const FusedContext& context) const;
-
-  const float* sink(std::int64_t head) const {
-    return sinks_.empty() ? nullptr : sinks_.data() + head;
-  }
+  // Rows [begin, begin + count) of key/value head `kv`, as far as there are so many.
+  void attend_rows(const FusedCall& call, std::int64_t kv, std::int64_t begin, std::int64_t count,
+                   const FusedContext& context) const;
 
   float factor_;
   std::vector<float> sinks_;  // of each query head, or none

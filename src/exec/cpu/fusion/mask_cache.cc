@@ -52,16 +52,16 @@ AttentionMask analyse_attention_mask(const TensorView& mask) {
   AttentionMask out;
   const std::int64_t tokens = mask.shape[2];
   const std::int64_t positions = mask.shape[3];
+  out.tokens = tokens;
   const Half* row = mask.as<Half>().data();
   for (std::int64_t t = 0; t < tokens; ++t, row += positions) {
     const auto is_seen = [](Half h) { return magnitude(h) == 0; };
     const Half* begin = std::find_if(row, row + positions, is_seen);
     const Half* end = std::find_if_not(begin, row + positions, is_seen);
-    if (begin == end || !are_far(row, begin) || !are_far(end, row + positions)) return {};
+    if (begin == end || !are_far(row, begin) || !are_far(end, row + positions)) return out;
     out.add({begin - row, end - row});
   }
   out.has_runs = true;
-  out.tokens = tokens;
   return out;
 }
 

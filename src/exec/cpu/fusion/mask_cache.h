@@ -21,7 +21,7 @@ struct WriteMask {
 struct AttentionMask {
   bool has_runs = false;
   using Run = PositionRange;
-  std::vector<Run> run_of_token;  // never empty ones
+  std::vector<Run> run_of_token;  // never empty ones; of all tokens if there are runs
   Run all;                        // from the first position that any token attends to, to the last
   std::int64_t tokens = 0;        // the others fill the run up, and are like the last of these
 

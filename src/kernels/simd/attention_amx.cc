@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
+#define ANEMONE_SIMD_NAMESPACE amx
+#define ANEMONE_SIMD_AVX512
+#include "kernels/simd/amx_tiles.h"
+#include "kernels/simd/attention_amx_softmax.h"
+#include "kernels/simd/attention_amx_tiles.h"
+
+namespace anemone::kernels::simd {
+
+namespace avx512 {
+extern const Kernels kKernels;
+}
+
+namespace amx {
+namespace {
+
+// c [32, 32] += a * b over [begin, end) times kDeep; kIsFresh: c is 0 before. Sums 0 and 1 are the
+// upper rows, 4 and 5 tiles of a, 6 and 7 of b.
+template <bool kIsFresh>
+void multiply(const PartRows& a, const TilePairs& b, std::int64_t begin, std::int64_t end, float* c,
+              std::int64_t ldc) {
+  const auto stride = static_cast<long>(ldc) * 4;
+  float* const below = c + 16 * ldc;
+  if constexpr (kIsFresh) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    _tile_loadd(0, c, stride);
+    _tile_loadd(1, c + 16, stride);
+    _tile_loadd(2, below, stride);
+    _tile_loadd(3, below + 16, stride);
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::byte* const upper_left = a.at + i * kRowParts;
+    const std::byte* const lower_left = a.row(16) + i * kRowParts;
+    const std::byte* const right = b.at + i * b.deep;
+    _tile_loadd(4, upper_left + kRowPart, a.stride);
+    _tile_loadd(6, right, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, right + b.across, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, lower_left + kRowPart, a.stride);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+    _tile_loadd(4, upper_left, a.stride);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, lower_left, a.stride);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+    _tile_loadd(6, right + kTile, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, right + b.across + kTile, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, c, stride);
+  _tile_stored(1, c + 16, stride);
+  _tile_stored(2, below, stride);
+  _tile_stored(3, below + 16, stride);
+}
+
+#define ANEMONE_MULTIPLY_COLUMN(n)                  \
+  _tile_loadd(6, right + n * b.across, 64);         \
+  _tile_dpbf16ps(n, 4, 6);                          \
+  _tile_loadd(7, right + n * b.across + kTile, 64); \
+  _tile_dpbf16ps(n, 5, 6);                          \
+  _tile_dpbf16ps(n, 5, 7);
+
+// c [16, 16 * kColumns] += a * b over tiles [begin, end) in depth, as products of 32 rows are;
+// prepare(i) makes the tiles of b at depth i.
+template <int kColumns, typename Prepare>
+void multiply_few(const PartRows& a, const TilePairs& b, std::int64_t begin, std::int64_t end,
+                  float* c, std::int64_t ldc, const Prepare& prepare) {
+  static_assert(kColumns == 2 || kColumns == 4);
+  const auto bytes = static_cast<long>(ldc) * 4;
+  settle_memory();
+  _tile_loadd(0, c, bytes);
+  _tile_loadd(1, c + 16, bytes);
+  if constexpr (kColumns == 4) {
+    _tile_loadd(2, c + 32, bytes);
+    _tile_loadd(3, c + 48, bytes);
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    prepare(i);
+    settle_memory();
+    const std::byte* const left = a.at + i * kRowParts;
+    const std::byte* const right = b.at + i * b.deep;
+    _tile_loadd(4, left + kRowPart, a.stride);
+    _tile_loadd(5, left, a.stride);
+    ANEMONE_MULTIPLY_COLUMN(0)
+    ANEMONE_MULTIPLY_COLUMN(1)
+    if constexpr (kColumns == 4) {
+      ANEMONE_MULTIPLY_COLUMN(2)
+      ANEMONE_MULTIPLY_COLUMN(3)
+    }
+  }
+  _tile_stored(0, c, bytes);
+  _tile_stored(1, c + 16, bytes);
+  if constexpr (kColumns == 4) {
+    _tile_stored(2, c + 32, bytes);
+    _tile_stored(3, c + 48, bytes);
+  }
+  settle_memory();
+}
+#undef ANEMONE_MULTIPLY_COLUMN
+
+// Sixteen rows as columns.
+void transpose_rows(const PartRows& from, std::int64_t chunks, const TilePairs& to) {
+  for (std::int64_t i = 0; i < 2 * chunks; ++i) {
+    Floats some[16];
+    auto* const out = reinterpret_cast<float*>(to.at + i * kTile);
+    unroll<16>([&](auto r) __attribute__((always_inline)) {
+      some[r] = load(reinterpret_cast<const float*>(from.row(r) + i * kRowPart));
+    });
+    transpose(some);
+    unroll<16>([&](auto r) __attribute__((always_inline)) { store(out + r * 16, some[r]); });
+  }
+}
+
+#define ANEMONE_SCORE_POSITIONS(n)                                     \
+  _tile_loadd(4, left + 16 * n * keys.stride, keys.stride);            \
+  _tile_dpbf16ps(n, 4, 6);                                             \
+  _tile_dpbf16ps(n, 4, 7);                                             \
+  _tile_loadd(5, left + 16 * n * keys.stride + kRowPart, keys.stride); \
+  _tile_dpbf16ps(n, 5, 7);
+
+// Scores of up to 16 rows at the positions of a range: scores[r * kPositions + s]. `keys` has room
+// for kDeep positions. The same numbers meet in the same order as in multiply().
+void score_few(const AttentionHead& head, const BlockRange& range, const PartRows& keys,
+               const TilePairs& queries, std::int64_t chunks, std::int64_t rows, float* scores) {
+  alignas(64) float by_position[kDeep][16];
+  for (std::int64_t s = range.open(); s < range.close(); s += kDeep) {
+    const bool is_whole = range.has(s, kDeep) && head.dim % kDeep == 0;
+    (is_whole ? pack_key_rows<true> : pack_key_rows<false>)(head, range, s, keys);
+    settle_memory();
+    _tile_zero(0);
+    _tile_zero(1);
+    for (std::int64_t i = 0; i < chunks; ++i) {
+      const std::byte* const left = keys.at + i * kRowParts;
+      const std::byte* const right = queries.at + i * queries.deep;
+      _tile_loadd(6, right + kTile, 64);
+      _tile_loadd(7, right, 64);
+      ANEMONE_SCORE_POSITIONS(0)
+      ANEMONE_SCORE_POSITIONS(1)
+    }
+    _tile_stored(0, by_position[0], 64);
+    _tile_stored(1, by_position[16], 64);
+    settle_memory();
+    for (std::int64_t half = 0; half < kDeep; half += 16) {
+      Floats some[16];
+      unroll<16>([&](auto i)
+                     __attribute__((always_inline)) { some[i] = load(by_position[half + i]); });
+      transpose(some);
+      float* const at = scores + s + half;
+      unroll<16>([&](auto i) __attribute__((always_inline)) {
+        if (i < rows) store(at + i * kScoreStride, some[i]);
+      });
+    }
+  }
+}
+#undef ANEMONE_SCORE_POSITIONS
+
+// mixed [16, depth] += weights * values at the positions of a range. `values` has room for four
+// pairs of tiles.
+void mix_few(const AttentionHead& head, const BlockRange& range, const PartRows& weights,
+             const TilePairs& values, std::int64_t depth, float* mixed) {
+  const std::int64_t begin = range.open() / kDeep;
+  const std::int64_t end = range.close() / kDeep;
+  for (std::int64_t d = 0; d < depth;) {
+    const std::int64_t some = depth - d < 64 ? 32 : 64;
+    const auto prepare = [&](std::int64_t i) {
+      pack_values(head, range, i * kDeep, d, d + some, values.at);
+    };
+    (some == 64 ? multiply_few<4, decltype(prepare)>
+                : multiply_few<2, decltype(prepare)>)(weights, values, begin, end, mixed + d, depth,
+                                                      prepare);
+    d += some;
+  }
+}
+
+// Memory for tiles, aligned to lines of the cache.
+class Memory {
+ public:
+  explicit Memory(float* scratch)
+      : at_(reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(scratch) + 63) / 64 *
+                                         64)) {}
+  std::byte* take(std::int64_t bytes) {
+    std::byte* const at = at_;
+    at_ += bytes;
+    return at;
+  }
+  float* take_floats(std::int64_t count) { return reinterpret_cast<float*>(take(count * 4)); }
+
+ private:
+  std::byte* at_;
+};
+
+// Asks for the keys and values of up to kPositions positions, from `first` to before `end`, in
+// `times` parts.
+class Ahead {
+ public:
+  Ahead(const AttentionHead& head, std::int64_t first, std::int64_t end, std::int64_t times) {
+    if (first >= end) return;
+    keys_ = head.keys + first * head.dim;
+    values_ = head.values + first * head.dim;
+    count_ = (end - first < kPositions ? end - first : kPositions) * head.dim;
+    some_ = up_to((count_ + times - 1) / times, kDeep);
+  }
+  // One part, into the second-level cache.
+  [[gnu::always_inline]] void fetch() {
+    const std::int64_t end = at_ + some_ < count_ ? at_ + some_ : count_;
+    for (; at_ < end; at_ += kDeep) {
+      __builtin_prefetch(keys_ + at_, 0, 2);
+      __builtin_prefetch(values_ + at_, 0, 2);
+    }
+  }
+
+ private:
+  const Half* keys_ = nullptr;
+  const Half* values_ = nullptr;
+  std::int64_t count_ = 0;
+  std::int64_t some_ = 0;
+  std::int64_t at_ = 0;
+};
+
+// The rows of a call: their queries, and their sums so far.
+class Rows {
+ public:
+  // `padded` rows have room, of which `count` are there. Asks for the first keys and values.
+  Rows(const AttentionHead& head, const AttentionRow* rows, std::int64_t count, std::int64_t padded,
+       Memory& memory)
+      : head_(head),
+        rows_(rows),
+        count_(count),
+        depth_(up_to(head.dim, kDeep)),
+        queries_{memory.take(padded * depth_ * 4), depth_ * 4},
+        mixed_(memory.take_floats(padded * depth_)),
+        softmax_(reinterpret_cast<RowSoftmax*>(
+            memory.take(count * static_cast<std::int64_t>(sizeof(RowSoftmax))))),
+        begin_(rows[0].begin),
+        end_(rows[0].end) {
+    for (std::int64_t r = 0; r < count; ++r) {
+      begin_ = rows[r].begin < begin_ ? rows[r].begin : begin_;
+      end_ = rows[r].end > end_ ? rows[r].end : end_;
+      softmax_[r].begin(rows[r]);
+    }
+    for (std::int64_t i = 0; i < padded * depth_; i += 16) store(mixed_ + i, Floats{});
+    const std::int64_t block_end = up_to(begin_ + 1, kPositions);
+    Ahead first(head, begin_, end_ < block_end ? end_ : block_end, padded);
+    for (std::int64_t r = 0; r < padded; ++r) {
+      first.fetch();
+      pack_query(head, r < count ? rows[r].query : nullptr, queries_.row(r));
+    }
+  }
+
+  std::int64_t end() const { return end_; }
+  std::int64_t depth() const { return depth_; }  // dimensions in whole kDeep
+  std::int64_t chunks() const { return depth_ / kDeep; }
+  const PartRows& queries() const { return queries_; }
+  float* mixed(std::int64_t row) const { return mixed_ + row * depth_; }
+
+  // The blocks that any row attends to positions of.
+  template <typename Body>
+  void for_each_block(const Body& body) const {
+    for (std::int64_t block = begin_ / kPositions * kPositions; block < end_; block += kPositions)
+      body(BlockRange{block, begin_ > block ? begin_ - block : 0,
+                      end_ - block < kPositions ? end_ - block : kPositions});
+  }
+
+  // Replaces the scores [count, kPositions] of rows from `first` on by the parts of their weights.
+  template <typename Between>
+  void weigh(const BlockRange& range, std::int64_t first, std::int64_t count, float* scores,
+             const Between& between) const {
+    RowSoftmax* const softmax = softmax_ + first;
+    for (std::int64_t i = 0; i < count; ++i) softmax[i].prepare(range, scores + i * kScoreStride);
+    for (std::int64_t i = 0; i < count; ++i) {
+      softmax[i].weigh(range, scores + i * kScoreStride);
+      between();
+      if (!softmax[i].is_scaled()) continue;
+      const Floats scale = softmax[i].scale();
+      float* const sums = mixed(first + i);
+      for (std::int64_t d = 0; d < depth_; d += 16) store(sums + d, load(sums + d) * scale);
+    }
+  }
+
+  // Gives the results. Returns whether there are any that are no numbers.
+  bool finish() const {
+    bool has_nan = false;
+    for (std::int64_t r = 0; r < count_; ++r) {
+      const Floats inverse = broadcast(1.0f / softmax_[r].total());
+      for (std::int64_t d = 0; d < head_.dim; d += 16) {
+        const auto result = (__m512)(load(mixed(r) + d) * inverse);
+        has_nan = has_nan || _mm512_cmp_ps_mask(result, result, _CMP_UNORD_Q) != 0;
+        const std::int64_t left = head_.dim - d;
+        const auto places = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
+        _mm256_mask_storeu_epi16(rows_[r].out + d, places, _mm512_cvtps_ph(result, 0));
+      }
+    }
+    return has_nan;
+  }
+
+ private:
+  const AttentionHead& head_;
+  const AttentionRow* rows_;
+  std::int64_t count_;
+  std::int64_t depth_;
+  PartRows queries_;
+  float* mixed_;  // [padded, depth]
+  RowSoftmax* softmax_;
+  std::int64_t begin_;
+  std::int64_t end_;
+};
+
+// Up to 16 rows: keys and values are used once, as they become tiles.
+bool attend_few(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+                float* scratch) {
+  Memory memory(scratch);
+  const Rows all(head, rows, count, 16, memory);
+  const TilePairs queries{memory.take(all.chunks() * kPair), 0, kPair};
+  const PartRows keys{memory.take(kDeep * all.chunks() * kRowParts), all.chunks() * kRowParts};
+  const TilePairs values{memory.take(4 * kPair), kPair, 0};
+  float* const scores = memory.take_floats(16 * kScoreStride);
+  const PartRows weights{reinterpret_cast<std::byte*>(scores), kScoreStride * 4};
+  transpose_rows(all.queries(), all.chunks(), queries);
+  all.for_each_block([&](const BlockRange& range) {
+    score_few(head, range, keys, queries, all.chunks(), count, scores);
+    all.weigh(range, 0, count, scores, [] {});
+    mix_few(head, range, weights, values, all.depth(), all.mixed(0));
+  });
+  return all.finish();
+}
+
+// More rows, 32 after the other.
+bool attend_many(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+                 float* scratch) {
+  Memory memory(scratch);
+  const std::int64_t padded = up_to(count, 32);
+  const Rows all(head, rows, count, padded, memory);
+  const std::int64_t chunks = all.chunks();
+  const TilePairs keys{memory.take(kPositions / 16 * chunks * kPair), chunks * kPair, kPair};
+  const TilePairs values{memory.take(kPositions / 16 * chunks * kPair), kPair, 2 * chunks * kPair};
+  // 32 rows stay in the nearest cache while they become weights.
+  float* const scores = memory.take_floats(32 * kScoreStride);
+  const PartRows weights{reinterpret_cast<std::byte*>(scores), kScoreStride * 4};
+  all.for_each_block([&](const BlockRange& range) {
+    const std::int64_t open = range.open();
+    const std::int64_t close = range.close();
+    for (std::int64_t s = open; s < close; s += 16) pack_keys(head, range, s, keys);
+    for (std::int64_t s = open; s < close; s += kDeep)
+      pack_values(head, range, s, 0, all.depth(), values.at + s / kDeep * values.deep);
+    Ahead next(head, range.block + kPositions, all.end(), count);
+    for (std::int64_t r = 0; r < padded; r += 32) {
+      settle_memory();
+      for (std::int64_t s = open; s < close; s += 32)
+        multiply<true>({all.queries().row(r), all.queries().stride},
+                       {keys.at + s / 16 * keys.across, keys.across, keys.deep}, 0, chunks,
+                       scores + s, kScoreStride);
+      settle_memory();
+      all.weigh(range, r, count - r < 32 ? count - r : 32, scores, [&] { next.fetch(); });
+      settle_memory();
+      for (std::int64_t d = 0; d < all.depth(); d += 32)
+        multiply<false>(weights, {values.at + d / 16 * values.across, values.across, values.deep},
+                        open / kDeep, close / kDeep, all.mixed(r) + d, all.depth());
+      settle_memory();
+    }
+  });
+  return all.finish();
+}
+
+}  // namespace
+
+void attend(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+            float* scratch) {
+  bool has_nan = false;
+  {
+    const Tiles tiles;
+    has_nan = (count <= 16 ? attend_few : attend_many)(head, rows, count, scratch);
+  }
+  // An infinite key or value makes the rows of all tiles that it is in no numbers, those too that
+  // do not attend to it.
+  if (has_nan) avx512::kKernels.attend(head, rows, count, scratch);
+}
+
+}  // namespace amx
+}  // namespace anemone::kernels::simd
+#endif
