@@ -64,8 +64,24 @@ inline Floats fma(Floats a, Floats b, Floats c) {
 #endif
 }
 
+// a > b ? a : b, and a < b ? a : b: b where one is no number. GCC makes two instructions of these.
 inline Floats max(Floats a, Floats b) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Floats)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Floats)_mm256_max_ps((__m256)a, (__m256)b);
+#else
   return a > b ? a : b;
+#endif
+}
+inline Floats min(Floats a, Floats b) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Floats)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Floats)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return a < b ? a : b;
+#endif
 }
 
 inline Floats sqrt(Floats v) {
@@ -176,10 +192,7 @@ inline float highest(Floats v) {
 // e^x to about 2 ulp: 2^n * p(r) with r in [-ln2/2, ln2/2] and p a polynomial of degree 6 (Taylor).
 // Below -87 it is e^-87 (10^-38), above 88 e^88.
 inline Floats exp(Floats x) {
-  const Floats highest_x = broadcast(88.0f);
-  const Floats lowest_x = broadcast(-87.0f);
-  x = x > highest_x ? highest_x : x;
-  x = x < lowest_x ? lowest_x : x;
+  x = max(broadcast(-87.0f), min(broadcast(88.0f), x));
   // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
   const Floats magic = broadcast(12582912.0f);
   const Floats shifted = fma(x, broadcast(1.44269504f), magic);
