@@ -26,15 +26,6 @@ Result<std::int64_t> checked_element_count(const Shape& shape) {
   return is_empty ? 0 : count;
 }
 
-std::int64_t element_count(const Shape& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t dim : shape) {
-    ANEMONE_DCHECK(dim >= 0);
-    count *= dim;
-  }
-  return count;
-}
-
 std::vector<std::int64_t> strides_of(const Shape& shape) {
   std::vector<std::int64_t> strides(shape.size(), 1);
   for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
+
 namespace anemone {
 
 // A dimension whose size is known only at run time (Core ML's "unknown" dimension).
@@ -22,7 +24,14 @@ bool is_static(const Shape& shape);
 // of a model comes near it; a file that says so is damaged).
 Result<std::int64_t> checked_element_count(const Shape& shape);
 // Number of elements of a shape that was checked before.
-std::int64_t element_count(const Shape& shape);
+inline std::int64_t element_count(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : shape) {
+    ANEMONE_DCHECK(dim >= 0);
+    count *= dim;
+  }
+  return count;
+}
 
 // Row-major strides in elements.
 std::vector<std::int64_t> strides_of(const Shape& shape);

@@ -108,6 +108,27 @@ TEST_P(SimdVector, NormsColumnsAndRows) {
       }
 }
 
+TEST_P(SimdVector, StoresColumnsOfAProduct) {
+  RandomValues random(5);
+  constexpr std::int64_t kStride = 32;
+  for (const std::int64_t rows : {1, 7, 16, 40})
+    for (const std::int64_t count : {1, 5, 8, 16, 31}) {
+      const auto in = random.floats(rows * kStride, 4.0f);
+      std::vector<std::vector<Half>> columns(static_cast<std::size_t>(count));
+      std::vector<Half*> out;
+      for (auto& column : columns) {
+        column.resize(static_cast<std::size_t>(rows));
+        out.push_back(column.data());
+      }
+      kernels_.columns_to_halves(in.data(), kStride, rows, count, out.data());
+      for (std::int64_t c = 0; c < count; ++c)
+        for (std::int64_t r = 0; r < rows; ++r)
+          ASSERT_EQ(columns[static_cast<std::size_t>(c)][static_cast<std::size_t>(r)].bits,
+                    to_half(in[static_cast<std::size_t>(r * kStride + c)]).bits)
+              << "row " << r << " of " << rows << ", column " << c << " of " << count;
+    }
+}
+
 TEST_P(SimdVector, Rotates) {
   RandomValues random(3);
   for (const std::int64_t half : {4, 32, 35}) {

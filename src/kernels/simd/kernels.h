@@ -80,6 +80,10 @@ struct Kernels {
   // out[i] = float(in[i]), and back with round to nearest even.
   void (*to_floats)(const Half* in, float* out, std::int64_t count);
   void (*to_halves)(const float* in, Half* out, std::int64_t count);
+  // out[c][r] = in[r * stride + c] for `rows` rows and `count` columns; rows of `in` hold whole
+  // vectors.
+  void (*columns_to_halves)(const float* in, std::int64_t stride, std::int64_t rows,
+                            std::int64_t count, Half* const* out);
 
   // Inputs of `multiply`: `count` columns of k channels each, fp16 with strides, as floats in the
   // order in which the form's elements come out of memory. `out` is [count, ordered_depth()].

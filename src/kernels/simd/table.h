@@ -18,6 +18,7 @@ namespace ANEMONE_SIMD_NAMESPACE {
 extern const Kernels kKernels;
 const Kernels kKernels = {.to_floats = to_floats,
                           .to_halves = to_halves,
+                          .columns_to_halves = columns_to_halves,
                           .order_columns = order_columns,
                           .multiply = multiply,
                           .sum_scale_blocks = sum_scale_blocks,

@@ -12,6 +12,27 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
+inline void columns_to_halves(const float* in, std::int64_t stride, std::int64_t rows,
+                              std::int64_t count, Half* const* out) {
+  for (std::int64_t first = 0; first < count; first += kWidth) {
+    const std::int64_t columns = count - first < kWidth ? count - first : kWidth;
+    std::int64_t r = 0;
+    for (; r + kWidth <= rows; r += kWidth) {
+      Floats some[kWidth];
+      unroll<kWidth>([&](auto i) __attribute__((always_inline)) {
+        some[i] = load(in + (r + i) * stride + first);
+      });
+      transpose(some);
+      unroll<kWidth>([&](auto i) __attribute__((always_inline)) {
+        if (i < columns) store_halves(out[first + i] + r, some[i]);
+      });
+    }
+    for (; r < rows; ++r)
+      for (std::int64_t c = first; c < first + columns; ++c)
+        out[c][r] = to_half(in[r * stride + c]);
+  }
+}
+
 // out[i] = body(a[i], b[i]), a vector at a time. A last vector of fewer than kWidth elements is
 // computed in buffers that are padded with zeros.
 template <typename Body>

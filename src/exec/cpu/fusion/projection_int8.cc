@@ -134,22 +134,12 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
     const std::int64_t grain = blocks == 1 ? rows_per_range(matrix) : kInt8BlockRows;
     run.context.threads.parallel_for_runs(
         matrix.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-          auto* scratch = int8_scratch.take<std::byte>(
-              scratch_bytes + (width + 1) * grain * std::int64_t{sizeof(float)});
+          auto* scratch = int8_scratch.take<std::byte>(scratch_bytes +
+                                                       width * grain * std::int64_t{sizeof(float)});
           auto* out = reinterpret_cast<float*>(scratch + scratch_bytes);
           kernels.gemm(matrix, begin, end, packed, count, out, width, scratch);
           run.subtract_offsets(begin, end - begin, first, count, out, width, 1);
-          if (is_single) {
-            // Each segment has one token, so each column of the product belongs to another output,
-            // which has the rows of its token side by side.
-            float* column = out + width * grain;
-            for (std::int64_t t = first; t < first + count; ++t) {
-              for (std::int64_t r = 0; r < end - begin; ++r) column[r] = out[r * width + t - first];
-              run.store_token(begin, end - begin, column, run.segments[static_cast<std::size_t>(t)],
-                              0);
-            }
-            return;
-          }
+          if (is_single) return run.store_columns(begin, end - begin, out, width, first, count);
           for (std::int64_t r = begin; r < end; ++r)
             run.store_row(r, out + (r - begin) * width, first, count);
         });

@@ -69,4 +69,28 @@ void ProjectionRun::store_token(std::int64_t begin, std::int64_t rows, float* va
     for (std::int64_t r = 0; r < rows; ++r) y[r * s.y_channel] = to_half(values[r]);
 }
 
+void ProjectionRun::store_columns(std::int64_t begin, std::int64_t rows, float* values,
+                                  std::int64_t stride, std::int64_t first,
+                                  std::int64_t count) const {
+  if (bias != nullptr)
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float addend = to_float(bias[begin + r]);
+      for (std::int64_t c = 0; c < count; ++c) values[r * stride + c] += addend;
+    }
+  constexpr std::int64_t kTogether = 16;
+  for (std::int64_t c = 0; c < count; c += kTogether) {
+    const std::int64_t some = std::min(kTogether, count - c);
+    const ProjectionSegment* const columns = &segments[static_cast<std::size_t>(first + c)];
+    if (columns->y_channel == 1) {
+      Half* out[kTogether] = {};
+      for (std::int64_t i = 0; i < some; ++i) out[i] = columns[i].y + begin;
+      context.kernels.columns_to_halves(values + c, stride, rows, some, out);
+      continue;
+    }
+    for (std::int64_t i = 0; i < some; ++i)
+      for (std::int64_t r = 0; r < rows; ++r)
+        columns[i].y[(begin + r) * columns[i].y_channel] = to_half(values[r * stride + c + i]);
+  }
+}
+
 }  // namespace anemone::exec

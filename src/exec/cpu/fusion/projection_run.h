@@ -49,6 +49,11 @@ struct ProjectionRun {
   // Adds the bias to row r of the product and stores it: `values` are those of the tokens [first,
   // first + count), and are overwritten.
   void store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count) const;
+  // Stores rows [begin, begin + rows) of the tokens [first, first + count), each of which is the
+  // only one of its segment: values[r * stride + c], with whole vectors in each row, which are
+  // overwritten.
+  void store_columns(std::int64_t begin, std::int64_t rows, float* values, std::int64_t stride,
+                     std::int64_t first, std::int64_t count) const;
   // Stores rows [begin, begin + rows) of token t of a segment.
   void store_token(std::int64_t begin, std::int64_t rows, float* values,
                    const ProjectionSegment& segment, std::int64_t t) const;
