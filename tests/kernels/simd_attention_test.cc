@@ -2,6 +2,7 @@
 // A row of an attention has the same bits alone and among others, on every instruction set of this
 // machine.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -84,7 +85,8 @@ TEST_P(SimdAttention, RowsGiveTheSameBitsInAnyCompany) {
             alone.push_back(o.result(r));
             rows.push_back(row);
           }
-          for (const std::size_t count : {2, 7, 15, 16, 17, 31, 32, 33, 48, 64, 65, 70}) {
+          for (const std::size_t count :
+               std::array<std::size_t, 12>{2, 7, 15, 16, 17, 31, 32, 33, 48, 64, 65, 70}) {
             std::ranges::fill(o.out, Half{});
             attend(o.head(), {rows.data(), count});
             for (std::size_t r = 0; r < count; ++r)
