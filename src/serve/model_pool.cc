@@ -205,6 +205,9 @@ Status ModelPool::lease_later(std::size_t model, CancelFlag cancel, Then then) {
       return busy("[server] {} requests wait for models already: try again later", options_.queue);
     waits_.splice(waits_.end(), one);
     end_cancelled();  // it may be so already
+    // Now, not when the thread of the loads comes to it: no later request is served before this one
+    // by the model that has to go.
+    choose_victim();
   }
   changed_.notify_all();
   return {};

@@ -68,7 +68,9 @@ void ModelPool::choose_victim() {
     if (entry.leases == 0 && (idle == nullptr || entry.used < idle->used)) idle = &entry;
     if (oldest == nullptr || entry.asked < oldest->asked) oldest = &entry;
   }
-  if (idle != nullptr)
+  if (oldest == nullptr)
+    victim_.reset();  // what is in memory is being loaded or unloaded
+  else if (idle != nullptr)
     victim_ = static_cast<std::size_t>(idle - entries_.data());
   else if (!victim_ || entries_[*victim_].state != ModelState::kLoaded)
     victim_ = static_cast<std::size_t>(oldest - entries_.data());
