@@ -64,50 +64,50 @@ void multiply(const PartRows& a, const TilePairs& b, std::int64_t begin, std::in
   _tile_stored(3, below + 16, stride);
 }
 
-#define ANEMONE_MULTIPLY_COLUMN(n)                  \
-  _tile_loadd(6, right + n * b.across, 64);         \
-  _tile_dpbf16ps(n, 4, 6);                          \
-  _tile_loadd(7, right + n * b.across + kTile, 64); \
-  _tile_dpbf16ps(n, 5, 6);                          \
+#define ANEMONE_MIX_COLUMN(n)                     \
+  _tile_loadd(6, values + n * kPair, 64);         \
+  _tile_dpbf16ps(n, 4, 6);                        \
+  _tile_loadd(7, values + n * kPair + kTile, 64); \
+  _tile_dpbf16ps(n, 5, 6);                        \
   _tile_dpbf16ps(n, 5, 7);
 
-// c [16, 16 * kColumns] += a * b over tiles [begin, end) in depth, as products of 32 rows are;
-// prepare(i) makes the tiles of b at depth i.
-template <int kColumns, typename Prepare>
-void multiply_few(const PartRows& a, const TilePairs& b, std::int64_t begin, std::int64_t end,
-                  float* c, std::int64_t ldc, const Prepare& prepare) {
+// mixed [16, 16 * kColumns, rows `depth` apart] += weights * values at the positions of a range,
+// for the dimensions from d on, as products of 32 rows are. `values` has room for a pair of tiles
+// per column.
+template <int kColumns>
+void mix_columns(const AttentionHead& head, const BlockRange& range, const PartRows& weights,
+                 std::int64_t d, std::byte* values, float* mixed, std::int64_t depth) {
   static_assert(kColumns == 2 || kColumns == 4);
-  const auto bytes = static_cast<long>(ldc) * 4;
+  const auto stride = static_cast<long>(depth) * 4;
   settle_memory();
-  _tile_loadd(0, c, bytes);
-  _tile_loadd(1, c + 16, bytes);
+  _tile_loadd(0, mixed, stride);
+  _tile_loadd(1, mixed + 16, stride);
   if constexpr (kColumns == 4) {
-    _tile_loadd(2, c + 32, bytes);
-    _tile_loadd(3, c + 48, bytes);
+    _tile_loadd(2, mixed + 32, stride);
+    _tile_loadd(3, mixed + 48, stride);
   }
-  for (std::int64_t i = begin; i < end; ++i) {
-    prepare(i);
+  for (std::int64_t s = range.open(); s < range.close(); s += kDeep) {
+    pack_values(head, range, s, d, d + 16 * kColumns, values);
     settle_memory();
-    const std::byte* const left = a.at + i * kRowParts;
-    const std::byte* const right = b.at + i * b.deep;
-    _tile_loadd(4, left + kRowPart, a.stride);
-    _tile_loadd(5, left, a.stride);
-    ANEMONE_MULTIPLY_COLUMN(0)
-    ANEMONE_MULTIPLY_COLUMN(1)
+    const std::byte* const left = weights.at + s / kDeep * kRowParts;
+    _tile_loadd(4, left + kRowPart, weights.stride);
+    _tile_loadd(5, left, weights.stride);
+    ANEMONE_MIX_COLUMN(0)
+    ANEMONE_MIX_COLUMN(1)
     if constexpr (kColumns == 4) {
-      ANEMONE_MULTIPLY_COLUMN(2)
-      ANEMONE_MULTIPLY_COLUMN(3)
+      ANEMONE_MIX_COLUMN(2)
+      ANEMONE_MIX_COLUMN(3)
     }
   }
-  _tile_stored(0, c, bytes);
-  _tile_stored(1, c + 16, bytes);
+  _tile_stored(0, mixed, stride);
+  _tile_stored(1, mixed + 16, stride);
   if constexpr (kColumns == 4) {
-    _tile_stored(2, c + 32, bytes);
-    _tile_stored(3, c + 48, bytes);
+    _tile_stored(2, mixed + 32, stride);
+    _tile_stored(3, mixed + 48, stride);
   }
   settle_memory();
 }
-#undef ANEMONE_MULTIPLY_COLUMN
+#undef ANEMONE_MIX_COLUMN
 
 // Sixteen rows as columns.
 void transpose_rows(const PartRows& from, std::int64_t chunks, const TilePairs& to) {
@@ -168,19 +168,11 @@ void score_few(const AttentionHead& head, const BlockRange& range, const PartRow
 // mixed [16, depth] += weights * values at the positions of a range. `values` has room for four
 // pairs of tiles.
 void mix_few(const AttentionHead& head, const BlockRange& range, const PartRows& weights,
-             const TilePairs& values, std::int64_t depth, float* mixed) {
-  const std::int64_t begin = range.open() / kDeep;
-  const std::int64_t end = range.close() / kDeep;
-  for (std::int64_t d = 0; d < depth;) {
-    const std::int64_t some = depth - d < 64 ? 32 : 64;
-    const auto prepare = [&](std::int64_t i) {
-      pack_values(head, range, i * kDeep, d, d + some, values.at);
-    };
-    (some == 64 ? multiply_few<4, decltype(prepare)>
-                : multiply_few<2, decltype(prepare)>)(weights, values, begin, end, mixed + d, depth,
-                                                      prepare);
-    d += some;
-  }
+             std::byte* values, float* mixed, std::int64_t depth) {
+  std::int64_t d = 0;
+  for (; d + 64 <= depth; d += 64)
+    mix_columns<4>(head, range, weights, d, values, mixed + d, depth);
+  if (d < depth) mix_columns<2>(head, range, weights, d, values, mixed + d, depth);
 }
 
 // Memory for tiles, aligned to lines of the cache.
@@ -209,7 +201,7 @@ class Ahead {
     keys_ = head.keys + first * head.dim;
     values_ = head.values + first * head.dim;
     count_ = (end - first < kPositions ? end - first : kPositions) * head.dim;
-    some_ = up_to((count_ + times - 1) / times, kDeep);
+    some_ = round_up((count_ + times - 1) / times, kDeep);
   }
   // One part, into the second-level cache.
   [[gnu::always_inline]] void fetch() {
@@ -237,7 +229,7 @@ class Rows {
       : head_(head),
         rows_(rows),
         count_(count),
-        depth_(up_to(head.dim, kDeep)),
+        depth_(round_up(head.dim, kDeep)),
         queries_{memory.take(padded * depth_ * 4), depth_ * 4},
         mixed_(memory.take_floats(padded * depth_)),
         softmax_(reinterpret_cast<RowSoftmax*>(
@@ -250,7 +242,7 @@ class Rows {
       softmax_[r].begin(rows[r]);
     }
     for (std::int64_t i = 0; i < padded * depth_; i += 16) store(mixed_ + i, Floats{});
-    const std::int64_t block_end = up_to(begin_ + 1, kPositions);
+    const std::int64_t block_end = round_up(begin_ + 1, kPositions);
     Ahead first(head, begin_, end_ < block_end ? end_ : block_end, padded);
     for (std::int64_t r = 0; r < padded; ++r) {
       first.fetch();
@@ -323,14 +315,14 @@ bool attend_few(const AttentionHead& head, const AttentionRow* rows, std::int64_
   const Rows all(head, rows, count, 16, memory);
   const TilePairs queries{memory.take(all.chunks() * kPair), 0, kPair};
   const PartRows keys{memory.take(kDeep * all.chunks() * kRowParts), all.chunks() * kRowParts};
-  const TilePairs values{memory.take(4 * kPair), kPair, 0};
+  std::byte* const values = memory.take(4 * kPair);
   float* const scores = memory.take_floats(16 * kScoreStride);
   const PartRows weights{reinterpret_cast<std::byte*>(scores), kScoreStride * 4};
   transpose_rows(all.queries(), all.chunks(), queries);
   all.for_each_block([&](const BlockRange& range) {
     score_few(head, range, keys, queries, all.chunks(), count, scores);
     all.weigh(range, 0, count, scores, [] {});
-    mix_few(head, range, weights, values, all.depth(), all.mixed(0));
+    mix_few(head, range, weights, values, all.mixed(0), all.depth());
   });
   return all.finish();
 }
@@ -339,7 +331,7 @@ bool attend_few(const AttentionHead& head, const AttentionRow* rows, std::int64_
 bool attend_many(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
                  float* scratch) {
   Memory memory(scratch);
-  const std::int64_t padded = up_to(count, 32);
+  const std::int64_t padded = round_up(count, 32);
   const Rows all(head, rows, count, padded, memory);
   const std::int64_t chunks = all.chunks();
   const TilePairs keys{memory.take(kPositions / 16 * chunks * kPair), chunks * kPair, kPair};

@@ -90,7 +90,7 @@ class RowSoftmax {
 
  private:
   std::int64_t open() const { return begin_ / kDeep * kDeep; }
-  std::int64_t close() const { return up_to(end_, kDeep); }
+  std::int64_t close() const { return round_up(end_, kDeep); }
   // Which of 16 positions the row attends to.
   __mmask16 attended(std::int64_t s) const {
     const unsigned from = begin_ > s + 15 ? 0 : begin_ > s ? 0xffffu << (begin_ - s) : 0xffffu;

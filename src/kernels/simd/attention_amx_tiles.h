@@ -50,10 +50,6 @@ inline void settle_memory() {
   asm volatile("" : : : "memory");
 }
 
-inline std::int64_t up_to(std::int64_t n, std::int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 // Floats whose first 16 bits are those of the nearest number of bf16.
 inline __m512i rounded(__m512i x) {
   return _mm512_add_epi32(x, _mm512_set1_epi32(0x8000));
@@ -86,14 +82,6 @@ inline __m512i load_some(const Half* from, std::int64_t count) {
   return _mm512_maskz_loadu_epi16(mask, from);
 }
 
-// Prefetches `count` halves into the nearest cache. They may lie beyond the memory: a prefetch is a
-// hint and never faults, but it costs time where there is no page.
-[[gnu::always_inline]] inline void fetch(const Half* from, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += 32)
-    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(from) +
-                                                     static_cast<std::uintptr_t>(i) * 2));
-}
-
 // Some positions of a block, [first, last), and the whole ones of kDeep among which they are.
 struct BlockRange {
   std::int64_t block = 0;  // the position that it begins at, a multiple of kPositions
@@ -101,7 +89,7 @@ struct BlockRange {
   std::int64_t last = 0;
 
   std::int64_t open() const { return first / kDeep * kDeep; }
-  std::int64_t close() const { return up_to(last, kDeep); }
+  std::int64_t close() const { return round_up(last, kDeep); }
   bool has(std::int64_t s, std::int64_t positions) const {
     return s >= first && s + positions <= last;
   }
@@ -161,7 +149,7 @@ void pack_key_rows(const AttentionHead& head, const BlockRange& range, std::int6
                    const PartRows& to) {
   for (std::int64_t i = 0; i < kDeep; ++i) {
     if (kIsWhole || s + i < range.last)
-      fetch(head.values + (range.block + s + i) * head.dim, head.dim);
+      prefetch(head.values, (range.block + s + i) * head.dim, head.dim);
     for (std::int64_t d = 0; d < head.dim; d += kDeep) {
       const FloatPair x = load_position<kIsWhole>(head, head.keys, range, s + i, d);
       std::byte* const at = to.row(i) + d / kDeep * kRowParts;

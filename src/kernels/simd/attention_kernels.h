@@ -17,18 +17,6 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// Prefetches elements [begin, begin + count). Keys and values are longer than a page, at whose end
-// the processor's own prefetching stops. They may lie beyond the memory: a prefetch is a hint and
-// never faults.
-[[gnu::always_inline]] inline void prefetch(const Half* from, std::int64_t begin,
-                                            std::int64_t count) {
-  constexpr std::int64_t kLine = 64 / sizeof(Half);
-  const auto base = reinterpret_cast<std::uintptr_t>(from);
-  for (std::int64_t i = begin; i < begin + count; i += kLine)
-    __builtin_prefetch(
-        reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(i) * sizeof(Half)));
-}
-
 // The score of a position that the row of a lane does not attend to: lower than any other.
 constexpr float kHidden = -1e30f;
 
@@ -39,7 +27,7 @@ constexpr std::int64_t kManyRows = kAttendRows / 2;
 
 // Dimensions in whole vectors of every instruction set.
 constexpr std::int64_t attend_depth(std::int64_t dim) {
-  return (dim + 15) / 16 * 16;
+  return round_up(dim, 16);
 }
 
 inline void hide_positions(const AttentionRow* rows, std::int64_t count, std::int64_t first,
@@ -107,7 +95,7 @@ inline void add_scores(float* scores, std::int64_t count, std::int64_t rows, flo
 inline void attend_many(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
                         float* scratch) {
   const std::int64_t dim = head.dim;
-  const std::int64_t lanes = (count + 15) / 16 * 16;
+  const std::int64_t lanes = round_up(count, 16);
   float* scores = scratch;  // [positions, rows]
   float* block = scores + kAttendRows * kAttendRows;
   float* q = block + kAttendRows * dim;    // [dim, rows]

@@ -10,9 +10,6 @@
 
 namespace anemone::kernels::simd::int8_split {
 
-inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 inline constexpr std::int64_t blocks_of(std::int64_t n) {
   return (n + kInt8BlockColumns - 1) / kInt8BlockColumns;
 }

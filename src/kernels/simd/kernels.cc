@@ -66,7 +66,7 @@ const Kernels& kernels_of(Isa isa) {
       static const Kernels kernels = [] {
         Kernels some = avx512_with(int8_split::kAmxKernels);
         some.attend = amx::attend;
-        some.attend_rows = 512;
+        some.attend_rows = 512;  // they share the tiles that keys and values become
         return some;
       }();
       return kernels;

@@ -175,7 +175,7 @@ inline std::int64_t offset_scratch(const Matrix& matrix) {
 
 // Whole vectors of every instruction set.
 inline std::int64_t ordered_depth(const Matrix& matrix) {
-  return (matrix.k + 15) / 16 * 16;
+  return round_up(matrix.k, 16);
 }
 // Sixteen rows and their scales.
 inline std::int64_t multiply_scratch(const Matrix& matrix) {
@@ -187,8 +187,8 @@ inline constexpr std::int64_t kAttendPositions = 128;
 // For every instruction set: the queries, sums and states of the rows, in whole tiles; the keys and
 // values of a block of positions; and scores and weights of two tiles of rows.
 inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t dim) {
-  const std::int64_t depth = (dim + 31) / 32 * 32;
-  return (rows + 47) / 16 * 16 * (2 * depth + 32) + 2 * kAttendPositions * (depth + 32) + 16;
+  const std::int64_t depth = round_up(dim, 32);
+  return round_up(rows, 32) * (2 * depth + 32) + 2 * kAttendPositions * (depth + 32) + 16;
 }
 // A row and what fills up its last vector.
 inline constexpr std::int64_t softmax_scratch(std::int64_t channels) {

@@ -9,6 +9,10 @@
 
 namespace anemone::kernels::simd {
 
+inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
 // A weight matrix [rows, k] as it lies in a package, row-major: `rows` output features of `k` input
 // features, which is the depth of a product with activations [k, n]. A view: the bytes outlive it.
 struct Matrix {

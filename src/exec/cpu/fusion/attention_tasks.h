@@ -17,10 +17,10 @@ inline std::int64_t attention_rows_of_task(std::int64_t rows, std::int64_t heads
                                            const kernels::simd::Kernels& kernels) {
   constexpr std::int64_t kTile = 16;
   const std::int64_t fair = std::max<std::int64_t>(1, rows * heads / threads);
-  const std::int64_t most = std::min(std::min(rows, fair), kernels.attend_rows);
+  const std::int64_t most = std::min({rows, fair, kernels.attend_rows});
   const std::int64_t parts = (rows + most - 1) / most;
   const std::int64_t even = (rows + parts - 1) / parts;
-  return even <= kTile ? even : (even + kTile - 1) / kTile * kTile;
+  return even <= kTile ? even : kernels::simd::round_up(even, kTile);
 }
 
 // The rows of a task and the memory of their attention.
