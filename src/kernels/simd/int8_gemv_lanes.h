@@ -31,7 +31,7 @@ namespace anemone::kernels::simd::int8_split {
 
 class LaneProducts {
  public:
-  static constexpr int kRows = 8;  // each waits for its last sum while the others are added up
+  static constexpr int kRows = 8;
 
   explicit LaneProducts(const GemvColumns& columns)
       : columns_(columns),
@@ -59,18 +59,27 @@ class LaneProducts {
 
  private:
   static constexpr int kLanes = 16;
+  // Sums per row, in turn: an instruction waits for the one before it in the same sum, as long as
+  // two per cycle take for ten sums.
+  static constexpr int kChains = 2;
+  // Farther than rows that are read one after the other: each cache line of these is multiplied
+  // sixteen times, and an uneven supply of lines costs more.
+  static constexpr std::int64_t kAhead = 2 * kAheadBytes;
   // The weights have their sign, so it is the parts of the columns that have an offset.
   struct SignedBytes : BytesRow {
     static constexpr int kOffset = 0;
   };
   struct Sums {
-    __m512i products[kRows];
+    __m512i products[kRows][kChains];
     __m512i weights[kRows];  // of the weights themselves, over 16 lanes
   };
 
   static Sums zero() {
     Sums sums;
-    unroll<kRows>([&](auto r) { sums.products[r] = sums.weights[r] = _mm512_setzero_si512(); });
+    unroll<kRows>([&](auto r) {
+      unroll<kChains>([&](auto c) { sums.products[r][c] = _mm512_setzero_si512(); });
+      sums.weights[r] = _mm512_setzero_si512();
+    });
     return sums;
   }
 
@@ -79,16 +88,18 @@ class LaneProducts {
                                          const std::int8_t* parts, Sums sums) {
     const __m512i ones = _mm512_set1_epi8(1);
     for (std::int64_t step = 0; step < steps; ++step, parts += kLanes * kStep) {
-      unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-        // What follows the rows in memory, in its order, which the processor's prefetcher takes up.
-        prefetch(rows[0] + (step * kRows + r) * kStep, kAheadBytes);
-        sums.weights[r] =
-            _mm512_dpbusd_epi32(sums.weights[r], ones, _mm512_loadu_si512(rows[r] + step * kStep));
-      });
       unroll<16>([&](auto i) __attribute__((always_inline)) {
+        // Each row has one prefetch and one sum of its weights per step, spread over the step.
+        constexpr int kRow = i / 2;
+        if constexpr (i % 2 == 0)
+          // What follows the rows in memory, in its order.
+          prefetch(rows[0] + (step * kRows + kRow) * kStep, kAhead);
+        else
+          sums.weights[kRow] = _mm512_dpbusd_epi32(sums.weights[kRow], ones,
+                                                   _mm512_loadu_si512(rows[kRow] + step * kStep));
         const __m512i x = _mm512_load_si512(parts + i * kStep);
         unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-          add_products(sums.products[r], x, rows[r] + step * kStep + 4 * i);
+          add_products(sums.products[r][i % kChains], x, rows[r] + step * kStep + 4 * i);
         });
       });
     }
@@ -101,7 +112,8 @@ class LaneProducts {
     unroll<kRows>([&](auto r) __attribute__((always_inline)) {
       const __m512i offset =
           _mm512_set1_epi32(GemvColumns::kLaneOffset * _mm512_reduce_add_epi32(sums.weights[r]));
-      const __m256 eight = products_.finish(_mm512_sub_epi32(sums.products[r], offset),
+      const __m512i products = _mm512_add_epi32(sums.products[r][0], sums.products[r][1]);
+      const __m256 eight = products_.finish(_mm512_sub_epi32(products, offset),
                                             _mm256_set1_ps(r < count ? row_scales[r] : 0));
       fours[0][r] = _mm256_castps256_ps128(eight);
       fours[1][r] = _mm256_extractf128_ps(eight, 1);
