@@ -44,25 +44,25 @@ struct SplitBlock {
   static constexpr std::int64_t parts_bytes(std::int64_t k) {  // all high ones or all low ones
     return kInt8BlockColumns * round_up(k, 64);
   }
-  static constexpr std::int64_t sums_bytes(std::int64_t count) {
+  static constexpr std::int64_t offsets_bytes(std::int64_t count) {
     return count * 2 * kInt8BlockColumns * std::int64_t{sizeof(std::int32_t)};
   }
   static std::int64_t size_bytes(const Matrix& matrix) {
     const std::int64_t depth = sum_depth(matrix);
     const std::int64_t scale_blocks = depth == 0 ? 0 : round_up(matrix.k, 64) / depth;
-    return 2 * parts_bytes(matrix.k) + sums_bytes(1 + scale_blocks) +
+    return 2 * parts_bytes(matrix.k) + offsets_bytes(scale_blocks) +
            kInt8BlockColumns * std::int64_t{sizeof(float)};
   }
   SplitBlock(const Matrix& matrix, const std::byte* packed)
       : high(reinterpret_cast<const std::int8_t*>(packed)),
         low(high + parts_bytes(matrix.k)),
-        sums(reinterpret_cast<const std::int32_t*>(low + parts_bytes(matrix.k))),
-        block_offsets(sums + 2 * kInt8BlockColumns),
+        block_offsets(reinterpret_cast<const std::int32_t*>(low + parts_bytes(matrix.k))),
         scales(reinterpret_cast<const float*>(packed + size_bytes(matrix)) - kInt8BlockColumns) {}
 
-  const std::int8_t* high;   // [k / 64][k / 4 of 16][column][k % 4]
-  const std::int8_t* low;    // the same; not in a narrow block
-  const std::int32_t* sums;  // [high, low][column]
+  // For VNNI, and where sum_depth() is 0, these are unsigned bytes: the parts plus kOffset.
+  static constexpr int kOffset = 128;
+  const std::int8_t* high;  // [k / 64][k / 4 of 16][column][k % 4]
+  const std::int8_t* low;   // the same; not in a narrow block
   // [k / sum_depth()][high, low][column]: minus sum_offset() times the sums of so many elements.
   const std::int32_t* block_offsets;
   const float* scales;  // [column]

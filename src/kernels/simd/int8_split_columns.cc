@@ -47,8 +47,8 @@ __m512i join_pairs(__m512i first, __m512i second) {
 }
 
 // Sixteen columns that lie beside each other: four of their elements are a row of a tile.
-void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
-                     std::int8_t* low, float* scales) {
+void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, __m512i offsets,
+                     std::int8_t* high, std::int8_t* low, float* scales) {
   __m512 tops = _mm512_setzero_ps();
   __m512 not_finite = _mm512_setzero_ps();
   for (std::int64_t k = 0; k < depth; ++k) {
@@ -68,8 +68,11 @@ void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std
   for (std::int64_t k = 0; k < depth; k += 4) {
     const Parts16 first = split_pairs(integers(k), integers(k + 1));
     const Parts16 second = split_pairs(integers(k + 2), integers(k + 3));
-    _mm512_storeu_si512(high + part_place(k), join_pairs(first.high, second.high));
-    _mm512_storeu_si512(low + part_place(k), join_pairs(first.low, second.low));
+    const auto store = [&](std::int8_t* part, __m512i four) {
+      _mm512_storeu_si512(part + part_place(k), _mm512_xor_si512(four, offsets));
+    };
+    store(high, join_pairs(first.high, second.high));
+    store(low, join_pairs(first.low, second.low));
   }
 }
 
@@ -152,8 +155,8 @@ void split_elements(const Half* x, std::int64_t stride, std::int64_t count, floa
 // Columns that lie anywhere, nullptr for zeros: 64 elements of each at a time, so that every row of
 // a tile is written once. Of a narrow block both parts are written to `high`.
 template <bool kIsNarrow>
-void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
-                  std::int8_t* low, float* scales) {
+void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth, __m512i offsets,
+                  std::int8_t* high, std::int8_t* low, float* scales) {
   float inverses[kInt8BlockColumns];
   __mmask16 present = 0;
   for (int n = 0; n < kInt8BlockColumns; ++n) {
@@ -170,7 +173,8 @@ void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth,
   const __m512i columns =
       _mm512_slli_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), 6);
   const auto row = [&](const std::int8_t* part) {
-    return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), present, columns, part, 1);
+    return _mm512_xor_si512(
+        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), present, columns, part, 1), offsets);
   };
   for (std::int64_t k = 0; k < depth; k += 64, high += kTileBytes, low += kTileBytes) {
     if (k + 64 > depth) std::memset(parts, 0, sizeof(parts));
@@ -190,23 +194,27 @@ struct Places {
   Places(const Matrix& matrix, std::byte* packed)
       : high(reinterpret_cast<std::int8_t*>(packed)),
         low(high + SplitBlock::parts_bytes(matrix.k)),
-        sums(low + SplitBlock::parts_bytes(matrix.k)),
+        block_offsets(low + SplitBlock::parts_bytes(matrix.k)),
         scales(reinterpret_cast<float*>(packed + SplitBlock::size_bytes(matrix)) -
                kInt8BlockColumns) {}
 
   std::int8_t* high;
   std::int8_t* low;
-  std::int8_t* sums;
+  std::int8_t* block_offsets;
   float* scales;
 };
 
-void make_parts(const Half* const* x, std::int64_t stride, std::int64_t depth, const Places& at) {
-  if (!are_neighbours(x)) return make_columns<false>(x, stride, depth, at.high, at.low, at.scales);
+// `offset`, 0 or SplitBlock::kOffset, is added to the parts.
+void make_parts(const Half* const* x, std::int64_t stride, std::int64_t depth, int offset,
+                const Places& at) {
+  const __m512i offsets = _mm512_set1_epi8(static_cast<char>(offset));
+  if (!are_neighbours(x))
+    return make_columns<false>(x, stride, depth, offsets, at.high, at.low, at.scales);
   // Whole rows of tiles are written; those after the depth are not.
   if (depth % 64 != 0)
     for (std::int8_t* part : {at.high, at.low})
-      std::memset(part + depth / 64 * kTileBytes, 0, kTileBytes);
-  make_neighbours(x[0], stride, depth, at.high, at.low, at.scales);
+      std::memset(part + depth / 64 * kTileBytes, offset, kTileBytes);
+  make_neighbours(x[0], stride, depth, offsets, at.high, at.low, at.scales);
 }
 
 }  // namespace
@@ -224,12 +232,9 @@ std::int64_t gemm_pack_bytes(const Matrix& matrix) {
 
 void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, std::byte* packed) {
   const Places at(matrix, packed);
-  make_parts(x, stride, matrix.k, at);
-  const std::int64_t depth = round_up(matrix.k, 64);
-  _mm512_store_si512(at.sums, sum_elements(at.high, depth, 1));
-  _mm512_store_si512(at.sums + 64, sum_elements(at.low, depth, 1));
-  make_block_offsets(matrix, at.high, at.sums + 2 * 64);
-  make_block_offsets(matrix, at.low, at.sums + 3 * 64);
+  make_parts(x, stride, matrix.k, sum_depth(matrix) == 0 ? SplitBlock::kOffset : 0, at);
+  make_block_offsets(matrix, at.high, at.block_offsets);
+  make_block_offsets(matrix, at.low, at.block_offsets + 64);
 }
 
 void amx_gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride,
@@ -239,9 +244,9 @@ void amx_gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stri
   for (std::int64_t n = kNarrowColumns; n < kInt8BlockColumns; ++n)
     is_narrow = is_narrow && x[n] == nullptr;
   if (is_narrow)
-    make_columns<true>(x, stride, matrix.k, at.high, at.low, at.scales);
+    make_columns<true>(x, stride, matrix.k, _mm512_setzero_si512(), at.high, at.low, at.scales);
   else
-    make_parts(x, stride, matrix.k, at);
+    make_parts(x, stride, matrix.k, 0, at);
 }
 
 }  // namespace anemone::kernels::simd::int8_split
