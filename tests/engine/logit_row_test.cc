@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
@@ -63,6 +64,32 @@ TEST(LogitRow, KnowsTheFirstHighest) {
       EXPECT_TRUE(row.has_nan());
     }
   }
+}
+
+TEST(LogitRow, TakesTheFirstLogitsOfAnotherRow) {
+  std::mt19937 engine(6);
+  LogitRow row;
+  LogitRow some;
+  LogitRow wanted;
+  for (const std::size_t size : kSizes)
+    for (const std::size_t count : {size, size - 1, size / 2, std::size_t{0}})
+      for (const bool has_nan : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} of {}, {}", count, size, has_nan ? "NaN" : "numbers"));
+        std::vector<float> logits = random_logits(engine, size);
+        if (has_nan) logits[engine() % size] = kNotANumber;
+        row.set(logits);
+        some.set(row, count);
+        wanted.set(std::span(logits).first(count));
+        EXPECT_EQ(some.logits().data(), logits.data());
+        EXPECT_EQ(some.logits().size(), count);
+        EXPECT_EQ(some.has_nan(), wanted.has_nan());
+        EXPECT_EQ(some.highest(), wanted.highest());
+        for (const std::size_t stretches : {std::size_t{1}, std::size_t{2}, count})
+          EXPECT_EQ(some.bound(stretches), wanted.bound(stretches));
+        if (some.highest() > -kInfinite) {
+          EXPECT_EQ(some.first_highest(), wanted.first_highest());
+        }
+      }
 }
 
 TEST(LogitRow, OfNothingOrInfinitiesHasNoHighest) {

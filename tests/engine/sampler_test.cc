@@ -40,14 +40,24 @@ SamplingOptions sampling(double temperature, std::int64_t top_k, double top_p,
 std::int32_t greedy(const std::vector<float>& logits, std::int64_t id_limit = 0) {
   auto picked = make_sampler({}, id_limit).sample(logits);
   EXPECT_TRUE(picked.ok()) << picked.status().message();
+  LogitRow row;
+  row.set(logits);
+  EXPECT_EQ(make_sampler({}, id_limit).sample(row).value_or(-2), picked.value_or(-1));
   return picked.value_or(-1);
 }
 
 std::map<std::int32_t, int> draw(const SamplingOptions& options, const std::vector<float>& logits,
                                  int draws, std::int64_t id_limit = 0) {
   Sampler sampler = make_sampler(options, id_limit);
+  Sampler of_rows = make_sampler(options, id_limit);
+  LogitRow row;
+  row.set(logits);
   std::map<std::int32_t, int> counts;
-  for (int i = 0; i < draws; ++i) ++counts[sampler.sample(logits).value_or(-1)];
+  for (int i = 0; i < draws; ++i) {
+    const std::int32_t id = sampler.sample(logits).value_or(-1);
+    EXPECT_EQ(of_rows.sample(row).value_or(-2), id);
+    ++counts[id];
+  }
   return counts;
 }
 
@@ -95,7 +105,7 @@ TEST(Sampler, NoTokenThatIsLeftIsAnError) {
   Sampler sampler = make_sampler({});
   EXPECT_EQ(sampler.sample(std::vector<float>{-kInf, -kInf}).status().code(),
             Code::kInvalidArgument);
-  EXPECT_EQ(sampler.sample({}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(sampler.sample(std::span<const float>()).status().code(), Code::kInvalidArgument);
 }
 
 TEST(Sampler, TemperatureZeroIsGreedy) {

@@ -114,7 +114,7 @@ Status Generation::accept(const Prediction& prediction) {
   if (prediction.argmax) {
     id = *prediction.argmax;
   } else {
-    ANEMONE_ASSIGN_OR_RETURN(id, pick(prediction.logits));
+    ANEMONE_ASSIGN_OR_RETURN(id, pick(*prediction.logits));
   }
   const Status taken = take(id, prediction);
   if (taken.code() == Code::kCancelled)
@@ -129,8 +129,8 @@ Status Generation::accept(const Prediction& prediction) {
   return {};
 }
 
-Result<std::int32_t> Generation::pick(std::span<const float> logits) {
-  if (!constraint_) return sampler_.sample(logits);
+Result<std::int32_t> Generation::pick(const LogitRow& row) {
+  if (!constraint_) return sampler_.sample(row);
   ANEMONE_ASSIGN_OR_RETURN(const auto mask, constraint_->mask());
   // No bias or penalty can keep a token out that has to come: the text could not go on.
   if (const auto forced = mask->only()) {
@@ -138,7 +138,7 @@ Result<std::int32_t> Generation::pick(std::span<const float> logits) {
     ANEMONE_RETURN_IF_ERROR(constraint_->accept(*forced));
     return *forced;
   }
-  constrained_.assign(logits.begin(), logits.end());
+  constrained_.assign(row.logits().begin(), row.logits().end());
   mask->apply(constrained_);
   ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, sampler_.sample(constrained_));
   ANEMONE_RETURN_IF_ERROR(constraint_->accept(id));
@@ -149,7 +149,8 @@ Status Generation::take(std::int32_t id, const Prediction& prediction) {
   result_.ids.push_back(id);
   if (!options_.collects_logprobs) result_.logprobs.clear();
   if (options_.top_logprobs)
-    result_.logprobs.push_back(sampler_.logprobs(prediction.logits, id, *options_.top_logprobs));
+    result_.logprobs.push_back(
+        sampler_.logprobs(prediction.logits->logits(), id, *options_.top_logprobs));
   if (!options_.ignore_eos && model_->is_eos(id)) {
     end(FinishReason::kStop);
     // It gives no text, whatever the tokenizer would make of it.

@@ -135,7 +135,7 @@ class Generation {
   Generation(std::shared_ptr<const Model> model, std::size_t prompt_tokens, Sampler sampler,
              GenerateOptions options);
   // The next token, after the constraint was applied to the logits.
-  Result<std::int32_t> pick(std::span<const float> logits);
+  Result<std::int32_t> pick(const LogitRow& row);
   Status take(std::int32_t id, const Prediction& prediction);
   // The text of a token. Sets the finish reason when a stop string ended the text.
   Status push_text(std::int32_t id);

@@ -174,10 +174,23 @@ std::int32_t Sampler::draw_from_candidates() {
 
 Result<std::int32_t> Sampler::sample(std::span<const float> logits) {
   logits = without_padding(logits);
-  if (options_.processors.is_off()) return pick(logits);
+  if (!options_.processors.is_off()) return process_and_pick(logits);
+  row_.set(logits);
+  return pick();
+}
+
+Result<std::int32_t> Sampler::sample(const LogitRow& row) {
+  const std::span<const float> logits = without_padding(row.logits());
+  if (!options_.processors.is_off()) return process_and_pick(logits);
+  row_.set(row, logits.size());
+  return pick();
+}
+
+Result<std::int32_t> Sampler::process_and_pick(std::span<const float> logits) {
   processed_.assign(logits.begin(), logits.end());
   processors_.apply(processed_);
-  auto id = pick(processed_);
+  row_.set(processed_);
+  auto id = pick();
   if (id.ok()) processors_.accept(*id);
   return id;
 }
@@ -187,8 +200,8 @@ void Sampler::take(std::int32_t id) {
   if (!options_.processors.is_off()) processors_.accept(id);
 }
 
-Result<std::int32_t> Sampler::pick(std::span<const float> logits) {
-  row_.set(logits);
+Result<std::int32_t> Sampler::pick() {
+  const std::span<const float> logits = row_.logits();
   if (row_.has_nan())
     return corrupt("[logits] expected numbers, got NaN for token {}",
                    std::ranges::find_if(logits, [](float logit) { return std::isnan(logit); }) -

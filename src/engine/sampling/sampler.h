@@ -58,6 +58,8 @@ class Sampler {
   // The next token, which is part of the text from then on. kCorrupt when a logit is NaN (a session
   // gives none: logit_check.h), kInvalidArgument when the processors leave no token.
   Result<std::int32_t> sample(std::span<const float> logits);
+  // The same without a look at all logits, where no processor changes them.
+  Result<std::int32_t> sample(const LogitRow& row);
   // A token that is part of the text without a choice. As many random numbers are drawn as if it
   // had been sampled.
   void take(std::int32_t id);
@@ -81,7 +83,8 @@ class Sampler {
                ? logits.first(std::min(logits.size(), static_cast<std::size_t>(id_limit_)))
                : logits;
   }
-  Result<std::int32_t> pick(std::span<const float> logits);
+  Result<std::int32_t> process_and_pick(std::span<const float> logits);
+  Result<std::int32_t> pick();  // of row_
   // These make the tokens candidates whose logits are at least `bound`; within `distance` of the
   // highest after the temperature, and somewhat more; that top-k leaves; that top-p may leave.
   void take_from(float bound);

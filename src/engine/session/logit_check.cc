@@ -6,13 +6,17 @@
 #include <limits>
 
 #include "base/error.h"
-#include "engine/session/logit_row.h"
 
 namespace anemone::engine {
 
 Status check_logits(std::span<const float> logits, std::string_view model, std::int64_t position) {
   LogitRow row;
   row.set(logits);
+  return check_logits(row, model, position);
+}
+
+Status check_logits(const LogitRow& row, std::string_view model, std::int64_t position) {
+  const std::span<const float> logits = row.logits();
   if (!row.has_nan() && row.highest() != -std::numeric_limits<float>::infinity()) return {};
   const auto count = std::ranges::count_if(logits, [](float logit) { return std::isnan(logit); });
   if (count == 0)

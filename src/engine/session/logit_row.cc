@@ -142,13 +142,33 @@ float softmax_weight(float x) {
 
 void LogitRow::set(std::span<const float> logits) {
   logits_ = logits;
-  maxima_.resize((logits.size() + kStretch - 1) / kStretch);
+  maxima_.clear();
+  look();
+}
+
+void LogitRow::set(const LogitRow& other, std::size_t count) {
+  ANEMONE_CHECK(count <= other.logits_.size());
+  logits_ = other.logits_.first(count);
+  // Nobody knows where a NaN is. The last stretch of the other row may be cut off in the middle.
+  const std::size_t known = other.has_nan_                  ? 0
+                            : count == other.logits_.size() ? other.maxima_.size()
+                                                            : count / kStretch;
+  const auto begin = other.maxima_.begin();
+  maxima_.assign(begin, begin + static_cast<std::ptrdiff_t>(known));
+  look();
+}
+
+void LogitRow::look() {
+  const std::size_t known = maxima_.size();
+  maxima_.resize((logits_.size() + kStretch - 1) / kStretch);
+  const auto logits = logits_.subspan(std::min(known * kStretch, logits_.size()));
+  const auto maxima = std::span(maxima_).subspan(known);
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx2"))
-    has_nan_ = fill_maxima_avx2(logits, maxima_);
+    has_nan_ = fill_maxima_avx2(logits, maxima);
   else
 #endif
-    has_nan_ = fill_maxima(logits, maxima_);
+    has_nan_ = fill_maxima(logits, maxima);
   highest_ = kLowest;
   for (const float maximum : maxima_) highest_ = std::max(highest_, maximum);
 }

@@ -23,6 +23,8 @@ class LogitRow {
 
   // `logits` have to stay as they are while the row is looked at.
   void set(std::span<const float> logits);
+  // The first `count` logits of another row, without another look at them.
+  void set(const LogitRow& other, std::size_t count);
 
   std::span<const float> logits() const { return logits_; }
   bool has_nan() const { return has_nan_; }
@@ -42,6 +44,8 @@ class LogitRow {
   double sum_weights(double temperature, std::vector<double>& of_stretches) const;
 
  private:
+  // At all stretches that are not in maxima_ yet, none of which has NaN.
+  void look();
   float scale(double temperature) const;
 
   std::span<const float> logits_;

@@ -40,23 +40,14 @@ Prediction Sequence::prediction_back(std::int64_t back) const {
   ANEMONE_CHECK(back >= 0);
   const auto skipped = static_cast<std::size_t>(back);
   Prediction out;
-  if (skipped < logit_rows_) {
-    const auto vocab = static_cast<std::size_t>(model_->vocab_size());
-    out.logits = std::span(logits_).subspan((logit_rows_ - 1 - skipped) * vocab, vocab);
-  }
+  if (skipped < logit_rows_) out.logits = &rows_[logit_rows_ - 1 - skipped].view;
   if (skipped < argmaxes_.size()) out.argmax = argmaxes_[argmaxes_.size() - 1 - skipped];
   return out;
 }
 
-std::span<float> Sequence::add_logits() {
-  const auto vocab = static_cast<std::size_t>(model_->vocab_size());
-  logits_.resize((logit_rows_ + 1) * vocab);
-  return std::span(logits_).subspan(logit_rows_++ * vocab, vocab);
-}
-
 void Sequence::drop_prediction() {
   clear_logits();
-  std::vector<float>().swap(logits_);
+  std::vector<Row>().swap(rows_);
 }
 
 void Sequence::clear_logits() {
@@ -90,7 +81,8 @@ Status Sequence::take_snapshot() {
   Snapshot snapshot;
   ANEMONE_ASSIGN_OR_RETURN(snapshot.states, caches_.snapshot());
   const Prediction last = prediction();
-  snapshot.logits.assign(last.logits.begin(), last.logits.end());
+  if (last.logits != nullptr)
+    snapshot.logits.assign(last.logits->logits().begin(), last.logits->logits().end());
   snapshot.argmax = last.argmax;
   if (snapshots_.size() == kMaxSnapshots) snapshots_.erase(snapshots_.begin());
   snapshots_.push_back(std::move(snapshot));
@@ -100,7 +92,8 @@ Status Sequence::take_snapshot() {
 void Sequence::predict_as(const Snapshot* snapshot) {
   if (snapshot == nullptr || snapshot->length() != position()) return;
   clear_logits();
-  if (!snapshot->logits.empty()) std::ranges::copy(snapshot->logits, add_logits().begin());
+  if (!snapshot->logits.empty())
+    add_logits([&](std::span<float> row) { std::ranges::copy(snapshot->logits, row.begin()); });
   if (snapshot->argmax) argmaxes_.push_back(*snapshot->argmax);
 }
 

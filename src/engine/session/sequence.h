@@ -12,14 +12,15 @@
 
 #include "engine/model/model.h"
 #include "engine/session/kv_cache.h"
+#include "engine/session/logit_row.h"
 
 namespace anemone::engine {
 
 // What a model says after the last token that ran: a row of logits [vocab_size], or the most likely
-// token (the first of equals) of a model compiled with --argmax. Empty and absent where nothing was
+// token (the first of equals) of a model compiled with --argmax. Null and absent where nothing was
 // asked for. Valid until the sequence runs again.
 struct Prediction {
-  std::span<const float> logits;
+  const LogitRow* logits = nullptr;
   std::optional<std::int32_t> argmax;
 };
 
@@ -90,8 +91,16 @@ class Sequence {
     bool has_prediction() const { return !logits.empty() || argmax.has_value(); }
   };
   void clear_logits();
-  // The row of one more prediction, to be filled.
-  std::span<float> add_logits();
+  // One more prediction, whose logits `fill` writes to a std::span<float>.
+  template <typename Fill>
+  const LogitRow& add_logits(const Fill& fill) {
+    if (logit_rows_ == rows_.size()) rows_.emplace_back();
+    Row& row = rows_[logit_rows_++];
+    row.logits.resize(static_cast<std::size_t>(model_->vocab_size()));
+    fill(std::span(row.logits));
+    row.view.set(row.logits);
+    return row.view;
+  }
   // The last snapshot of at most so many tokens; nullptr without one.
   const Snapshot* snapshot_within(std::int64_t tokens) const;
   // The prediction `back` tokens before the last one.
@@ -106,8 +115,13 @@ class Sequence {
   bool is_damaged_ = false;  // the caches stand for other tokens than tokens_
   KvCache caches_;
   std::vector<Snapshot> snapshots_;  // by their length
-  // Predictions after the last tokens: rows [logit_rows_, vocab_size], or most likely tokens.
-  std::vector<float> logits_;
+  struct Row {
+    std::vector<float> logits;  // [vocab_size]
+    LogitRow view;              // of them
+  };
+  // Predictions after the last tokens: the first logit_rows_ rows, the others being kept for their
+  // memory; or most likely tokens.
+  std::vector<Row> rows_;
   std::size_t logit_rows_ = 0;
   std::vector<std::int32_t> argmaxes_;
 };

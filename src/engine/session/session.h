@@ -41,7 +41,10 @@ class Session {
   const std::vector<std::int32_t>& tokens() const { return sequence_->tokens(); }
   // What the model says after the last token, as Prediction has it; empty when the last call did
   // not ask for it. Valid until the next call.
-  std::span<const float> logits() const { return sequence_->prediction().logits; }
+  std::span<const float> logits() const {
+    const LogitRow* const row = sequence_->prediction().logits;
+    return row == nullptr ? std::span<const float>() : row->logits();
+  }
   std::optional<std::int32_t> argmax() const { return sequence_->prediction().argmax; }
 
   // Adds tokens after those that are there. kInvalidArgument for no tokens, an id outside the

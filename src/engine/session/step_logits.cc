@@ -147,7 +147,7 @@ Status StepRunner::predict_all(const Bucket& bucket, const Part& part) {
   }
   // The last row is the prediction, if it is one of the last token.
   if (part.count == static_cast<std::int64_t>(part.item->ids.size())) {
-    std::ranges::copy(row_, sequence.add_logits().begin());
+    sequence.add_logits([&](std::span<float> row) { std::ranges::copy(row_, row.begin()); });
   }
   return {};
 }
@@ -176,8 +176,9 @@ Status StepRunner::give_hidden(const Bucket& bucket, const Part& part) {
 
 Status StepRunner::gather(const Column& column, Sequence& sequence) {
   if (model_->manifest().is_greedy()) return gather_argmax(column, sequence);
-  const std::span<float> row = sequence.add_logits();
-  gather_logits(*column.chunk->outputs, column.tokens, column.index, row);
+  const LogitRow& row = sequence.add_logits([&](std::span<float> logits) {
+    gather_logits(*column.chunk->outputs, column.tokens, column.index, logits);
+  });
   return check_logits(row, model_->manifest().name, column.position);
 }
 
