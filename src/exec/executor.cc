@@ -166,6 +166,11 @@ Status LoadedProgram::run_batch(std::string_view function, std::span<const Batch
   return {};
 }
 
+void LoadedProgram::for_each(std::size_t count,
+                             const std::function<void(std::size_t)>& body) const {
+  for (std::size_t i = 0; i < count; ++i) body(i);
+}
+
 std::vector<std::string> LoadedProgram::mask_inputs(std::string_view /*function*/) const {
   return {};
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+
 #include "tests/exec/program_fixture.h"
 
 namespace anemone::exec {
@@ -51,6 +53,17 @@ TEST_F(Programs, UseTheStorageOfEarlierOutputsAgain) {
   outputs[0].tensor = Tensor(DType::kFp32, {5});
   ASSERT_TRUE(loaded->run("", {{"x", x.view()}}, outputs, nullptr).ok());
   EXPECT_EQ(to_floats(outputs[0].tensor.view()), (Floats{2, 4}));
+}
+
+TEST_F(Programs, RunTheWorkOfACallerOnTheirThreads) {
+  add_doubler("main", 2);
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
+    std::vector<std::atomic<int>> calls(count);
+    loaded->for_each(count, [&](std::size_t i) { ++calls[i]; });
+    for (const auto& of_one : calls) EXPECT_EQ(of_one, 1);
+  }
 }
 
 TEST_F(Programs, MayReturnAnInputOrAConstant) {

@@ -97,9 +97,9 @@ Status StepRunner::predict_last(const Bucket& bucket) {
   if (chunks.empty()) return {};
   ANEMONE_RETURN_IF_ERROR(
       run_heads(*model_, smallest_bucket().plan().head_function, 1, chunks, observer_));
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  const auto gather_chunk = [&](std::size_t i) {
     StepItem& item = *parts[i]->item;
-    if (!item.status.ok()) continue;
+    if (!item.status.ok()) return;
     const StepInputs& inputs = *chunks[i].host_inputs;
     Column last{.chunk = &chunks[i], .position = inputs.position() + inputs.count() - 1};
     if (has_head_inside) {
@@ -109,7 +109,15 @@ Status StepRunner::predict_last(const Bucket& bucket) {
     item.status = gather(last, *item.sequence);
     // The caches may hold NaN, too.
     if (!item.status.ok()) item.sequence->clear();
-  }
+  };
+  // Those of an item stay in order.
+  std::vector<std::size_t> firsts;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (i == 0 || parts[i] != parts[i - 1]) firsts.push_back(i);
+  model_->shard(0).for_each(firsts.size(), [&](std::size_t k) {
+    const std::size_t end = k + 1 < firsts.size() ? firsts[k + 1] : parts.size();
+    for (std::size_t i = firsts[k]; i < end; ++i) gather_chunk(i);
+  });
   return {};
 }
 

@@ -222,6 +222,13 @@ Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> i
   return {};
 }
 
+void CpuProgram::for_each(std::size_t count, const std::function<void(std::size_t)>& body) const {
+  ThreadsTurn turn(*shared_);
+  turn.pool().parallel_for(static_cast<std::int64_t>(count), 1, [&](std::int64_t i, std::int64_t) {
+    body(static_cast<std::size_t>(i));
+  });
+}
+
 Status CpuProgram::run_with_copies(const ExecutionPlan& plan, const BatchItem& item,
                                    RunTimes* times) const {
   const CacheBindings bindings = split_bindings(plan.function(), item);

@@ -49,6 +49,7 @@ class CpuProgram : public LoadedProgram, public Profiled {
   Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
   bool reads_weights_once() const override { return !shared_->is_reference; }
 
+  void for_each(std::size_t count, const std::function<void(std::size_t)>& body) const override;
   std::vector<std::string> mask_inputs(std::string_view function) const override;
 
   const Profiled* profiled() const override { return this; }
