@@ -218,14 +218,13 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   call.states.clear();
   for (const StateRow& row : op.fused_states) {
     const Feature& feature = *function_.states[static_cast<std::size_t>(row.state)];
-    const Shape& shape = feature.shape;
+    const auto last = feature.shape.end();
     std::byte* data = states_[static_cast<std::size_t>(row.state)]->data();
-    if (row.row >= 0)
-      data += row.row *
-              static_cast<std::int64_t>(dtype_bytes(
-                  feature.dtype,
-                  static_cast<std::uint64_t>(element_count(Shape(shape.end() - 3, shape.end())))));
-    call.states.push_back({data, shape[shape.size() - 2]});
+    if (row.row >= 0) {
+      const auto elements = static_cast<std::uint64_t>(last[-3] * last[-2] * last[-1]);
+      data += row.row * static_cast<std::int64_t>(dtype_bytes(feature.dtype, elements));
+    }
+    call.states.push_back({data, last[-2]});
   }
   for (const int cache : op.fused_caches)
     call.states.push_back(caches_[static_cast<std::size_t>(cache)]);
