@@ -29,7 +29,7 @@ class SimdAttention : public ::testing::TestWithParam<Isa> {
 };
 
 constexpr std::int64_t kPositions = 700;
-constexpr std::int64_t kRows = 70;
+constexpr std::int64_t kRows = 270;
 
 // Queries, keys and values of one head, and where the results go.
 struct Operands {
@@ -86,7 +86,7 @@ TEST_P(SimdAttention, RowsGiveTheSameBitsInAnyCompany) {
             rows.push_back(row);
           }
           for (const std::size_t count :
-               std::array<std::size_t, 12>{2, 7, 15, 16, 17, 31, 32, 33, 48, 64, 65, 70}) {
+               std::array<std::size_t, 11>{2, 7, 15, 17, 31, 32, 33, 48, 65, 129, 270}) {
             std::ranges::fill(o.out, Half{});
             attend(o.head(), {rows.data(), count});
             for (std::size_t r = 0; r < count; ++r)

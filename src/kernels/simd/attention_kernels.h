@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over keys and values of fp16, over the vectors of one instruction set.
 //
-// A row's result has the same bits alone and among others. Positions come in blocks of kAttendRows
+// A row's result has the same bits alone and among others. Positions come in blocks of kPositions
 // that begin at multiples of it. A score is the sum over the dimensions in order. After each block
 // the sums so far are scaled to its top: that of the weights, of which weight s is added to lane s
 // % kWidth of one vector per block, and that of the weighted values, in order of the positions.
@@ -20,32 +20,56 @@ namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 // The score of a position that the row of a lane does not attend to: lower than any other.
 constexpr float kHidden = -1e30f;
 
-// Rows that are taken together at most, and positions of a block.
-constexpr std::int64_t kAttendRows = 64;
+// Positions of a block.
+constexpr std::int64_t kPositions = 64;
+// Rows that are taken together at most: those of several tokens, for which keys and values become
+// floats once.
+constexpr std::int64_t kAttendRows = 256;
 // So many rows are transposed, so that they are the lanes of vectors; with fewer the positions are.
-constexpr std::int64_t kManyRows = kAttendRows / 2;
+// What such a group of rows needs for a product, with the keys or the values of a block, fits the
+// nearest cache.
+constexpr std::int64_t kGroupRows = 32;
 
 // Dimensions in whole vectors of every instruction set.
 constexpr std::int64_t attend_depth(std::int64_t dim) {
   return round_up(dim, 16);
 }
 
-inline void hide_positions(const AttentionRow* rows, std::int64_t count, std::int64_t first,
-                           std::int64_t positions, float* scores) {
+// The rows of a group, as lanes.
+struct AttentionGroup {
+  const AttentionRow* rows;
+  std::int64_t count;
+  std::int64_t begin;  // the rows attend to some positions of [begin, end)
+  std::int64_t end;
+  std::int64_t open;  // and to all of [open, close)
+  std::int64_t close;
+  bool has_bias;
+  float* q;      // [dim, kGroupRows]
+  float* mixed;  // [dim, kGroupRows]
+  float top[kGroupRows];
+  float total[kGroupRows];
+
+  // In whole vectors of every instruction set.
+  std::int64_t lanes() const { return round_up(count, 16); }
+};
+
+inline void hide_positions(const AttentionGroup& group, std::int64_t first, std::int64_t positions,
+                           float* scores) {
   for (std::int64_t k = 0; k < positions; ++k)
-    for (std::int64_t r = 0; r < count; ++r)
-      if (first + k < rows[r].begin || first + k >= rows[r].end)
-        scores[k * kAttendRows + r] = kHidden;
+    for (std::int64_t r = 0; r < group.count; ++r)
+      if (first + k < group.rows[r].begin || first + k >= group.rows[r].end)
+        scores[k * kGroupRows + r] = kHidden;
 }
 
-inline void add_bias(const AttentionRow* rows, std::int64_t count, std::int64_t first,
-                     std::int64_t positions, float* scores) {
-  float row[kAttendRows];
-  for (std::int64_t r = 0; r < count; ++r) {
-    if (rows[r].bias == nullptr) continue;
-    const std::int64_t some = rows[r].end - first < positions ? rows[r].end - first : positions;
-    if (some > 0) to_floats(rows[r].bias + first, row, some);
-    for (std::int64_t k = 0; k < some; ++k) scores[k * kAttendRows + r] += row[k];
+inline void add_bias(const AttentionGroup& group, std::int64_t first, std::int64_t positions,
+                     float* scores) {
+  float row[kPositions];
+  for (std::int64_t r = 0; r < group.count; ++r) {
+    const AttentionRow& of = group.rows[r];
+    if (of.bias == nullptr) continue;
+    const std::int64_t some = of.end - first < positions ? of.end - first : positions;
+    if (some > 0) to_floats(of.bias + first, row, some);
+    for (std::int64_t k = 0; k < some; ++k) scores[k * kGroupRows + r] += row[k];
   }
 }
 
@@ -60,92 +84,129 @@ inline Floats weight_of(Floats score, Floats top) {
   return score == broadcast(kHidden) ? Floats{} : exp(score - top);
 }
 
-// One more block of scores [count, kAttendRows], where count is a multiple of kWidth, for the
-// softmax of each of `rows` lanes: `top` and `total` are those of the blocks before. Scores become
-// weights, and `mixed` [dim, kAttendRows] is scaled to the new top.
-inline void add_scores(float* scores, std::int64_t count, std::int64_t rows, float* top,
-                       float* total, float* mixed, std::int64_t dim) {
-  for (std::int64_t v = 0; v < rows; v += kWidth) {
-    const Floats old_top = load(top + v);
-    Floats new_top = old_top;
-    for (std::int64_t k = 0; k < count; ++k)
-      new_top = max(new_top, load(scores + k * kAttendRows + v));
+// One more block of scores [count, kGroupRows], where count is a multiple of kWidth, for the
+// softmax of each row. Scores become weights, and the weighted values so far are scaled to the new
+// top.
+inline void add_scores(AttentionGroup& group, float* scores, std::int64_t count, std::int64_t dim) {
+  for (std::int64_t v = 0; v < group.lanes(); v += kWidth) {
+    const auto score = [&](std::int64_t k) { return scores + k * kGroupRows + v; };
+    const Floats old_top = load(group.top + v);
+    // Several, as an instruction waits for the one before it.
+    Floats tops[4] = {old_top, old_top, old_top, old_top};
+    for (std::int64_t k = 0; k < count; k += 4)
+      for (int i = 0; i < 4; ++i) tops[i] = max(tops[i], load(score(k + i)));
+    const Floats new_top = max(max(tops[0], tops[1]), max(tops[2], tops[3]));
     // As lanes of a vector, and added up like those of sum().
-    Floats sums[kWidth] = {};
-    for (std::int64_t k = 0; k < count; k += kWidth)
-      for (int i = 0; i < kWidth; ++i) {
-        float* score = scores + (k + i) * kAttendRows + v;
-        const Floats e = weight_of(load(score), new_top);
-        store(score, e);
+    Floats sums[kWidth];
+    for (int i = 0; i < kWidth; ++i) {
+      sums[i] = Floats{};
+      for (std::int64_t k = i; k < count; k += kWidth) {
+        const Floats e = weight_of(load(score(k)), new_top);
+        store(score(k), e);
         sums[i] += e;
       }
+    }
     for (int half = kWidth / 2; half > 0; half /= 2)
       for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
     const Floats scale = exp(old_top - new_top);
-    store(top + v, new_top);
-    store(total + v, fma(load(total + v), scale, sums[0]));
+    store(group.top + v, new_top);
+    store(group.total + v, fma(load(group.total + v), scale, sums[0]));
+    if (are_equal(new_top, old_top)) continue;  // the scales are 1
     for (std::int64_t d = 0; d < dim; ++d) {
-      float* at = mixed + d * kAttendRows + v;
+      float* at = group.mixed + d * kGroupRows + v;
       store(at, load(at) * scale);
     }
   }
 }
 
-// Up to kAttendRows rows, as lanes.
+// `memory` holds 2 * dim * kGroupRows floats.
+inline AttentionGroup make_group(const AttentionHead& head, const AttentionRow* rows,
+                                 std::int64_t count, float* memory, float* one) {
+  AttentionGroup group = {rows,
+                          count,
+                          rows[0].begin,
+                          rows[0].end,
+                          rows[0].begin,
+                          rows[0].end,
+                          false,
+                          memory,
+                          memory + kGroupRows * head.dim,
+                          {},
+                          {}};
+  for (std::int64_t r = 0; r < group.lanes(); ++r) {
+    // Lanes that fill up a vector are like the last row.
+    const AttentionRow& row = rows[r < count ? r : count - 1];
+    group.begin = row.begin < group.begin ? row.begin : group.begin;
+    group.end = row.end > group.end ? row.end : group.end;
+    group.open = row.begin > group.open ? row.begin : group.open;
+    group.close = row.end < group.close ? row.end : group.close;
+    group.has_bias = group.has_bias || row.bias != nullptr;
+    group.top[r] = row.sink == nullptr ? kHidden : *row.sink;
+    group.total[r] = row.sink == nullptr ? 0.0f : 1.0f;
+    if (r < count) load_query(head, row, one);
+    for (std::int64_t d = 0; d < head.dim; ++d) group.q[d * kGroupRows + r] = one[d];
+  }
+  for (std::int64_t i = 0; i < head.dim * kGroupRows; ++i) group.mixed[i] = 0;
+  return group;
+}
+
+// Positions [first, first + positions) for a group; `keys` and `values` are floats [positions,
+// dim].
+inline void attend_block(AttentionGroup& group, std::int64_t first, std::int64_t positions,
+                         std::int64_t dim, const float* keys, const float* values, float* scores) {
+  const std::int64_t lanes = group.lanes();
+  const std::int64_t padded = (positions + kWidth - 1) / kWidth * kWidth;
+  const bool hides_some = first < group.open || first + positions > group.close;
+  multiply_left<false, false>({keys, dim, 1}, positions, dim, group.q, kGroupRows, lanes, scores,
+                              kGroupRows);
+  if (group.has_bias) add_bias(group, first, positions, scores);
+  if (hides_some) hide_positions(group, first, positions, scores);
+  for (std::int64_t i = positions * kGroupRows; i < padded * kGroupRows; ++i) scores[i] = kHidden;
+  add_scores(group, scores, padded, dim);
+  (hides_some ? multiply_left<true> : multiply_left<false>)({values, 1, dim}, dim, positions,
+                                                            scores, kGroupRows, lanes, group.mixed,
+                                                            kGroupRows);
+}
+
+// Up to kAttendRows rows.
 inline void attend_many(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
                         float* scratch) {
   const std::int64_t dim = head.dim;
-  const std::int64_t lanes = round_up(count, 16);
-  float* scores = scratch;  // [positions, rows]
-  float* block = scores + kAttendRows * kAttendRows;
-  float* q = block + kAttendRows * dim;    // [dim, rows]
-  float* mixed = q + kAttendRows * dim;    // [dim, rows]
-  float* one = mixed + kAttendRows * dim;  // [dim]
+  float* keys = scratch;                          // [positions, dim]
+  float* values = keys + kPositions * dim;        // [positions, dim]
+  float* scores = values + kPositions * dim;      // [positions, rows of a group]
+  float* one = scores + kPositions * kGroupRows;  // [dim]
+  float* memory = one + attend_depth(dim);
+  AttentionGroup groups[kAttendRows / kGroupRows];
   std::int64_t begin = rows[0].begin;
   std::int64_t end = rows[0].end;
-  std::int64_t open = begin;  // all rows attend to positions [open, close)
-  std::int64_t close = end;
-  bool has_bias = false;
-  float top[kAttendRows];
-  float total[kAttendRows];
-  for (std::int64_t r = 0; r < lanes; ++r) {
-    // Lanes that fill up a vector are like the last row.
-    const AttentionRow& row = rows[r < count ? r : count - 1];
-    begin = row.begin < begin ? row.begin : begin;
-    end = row.end > end ? row.end : end;
-    open = row.begin > open ? row.begin : open;
-    close = row.end < close ? row.end : close;
-    has_bias = has_bias || row.bias != nullptr;
-    top[r] = row.sink == nullptr ? kHidden : *row.sink;
-    total[r] = row.sink == nullptr ? 0.0f : 1.0f;
-    if (r < count) load_query(head, row, one);
-    for (std::int64_t d = 0; d < dim; ++d) q[d * kAttendRows + r] = one[d];
+  const std::int64_t all = (count + kGroupRows - 1) / kGroupRows;
+  for (std::int64_t g = 0; g < all; ++g, memory += 2 * kGroupRows * dim) {
+    const std::int64_t first = g * kGroupRows;
+    const std::int64_t some = count - first < kGroupRows ? count - first : kGroupRows;
+    groups[g] = make_group(head, rows + first, some, memory, one);
+    begin = groups[g].begin < begin ? groups[g].begin : begin;
+    end = groups[g].end > end ? groups[g].end : end;
   }
-  for (std::int64_t i = 0; i < dim * kAttendRows; ++i) mixed[i] = 0;
-  for (std::int64_t s = begin / kAttendRows * kAttendRows; s < end; s += kAttendRows) {
-    const std::int64_t positions = end - s < kAttendRows ? end - s : kAttendRows;
-    const std::int64_t padded = (positions + kWidth - 1) / kWidth * kWidth;
-    const bool hides_some = s < open || s + positions > close;
+  for (std::int64_t s = begin / kPositions * kPositions; s < end; s += kPositions) {
+    const std::int64_t positions = end - s < kPositions ? end - s : kPositions;
     prefetch(head.values, s * dim, positions * dim);
-    to_floats(head.keys + s * dim, block, positions * dim);
-    for (std::int64_t i = 0; i < positions * kAttendRows; ++i) scores[i] = 0;
-    multiply_left({block, dim, 1}, positions, dim, q, kAttendRows, lanes, scores, kAttendRows);
-    if (has_bias) add_bias(rows, count, s, positions, scores);
-    if (hides_some) hide_positions(rows, count, s, positions, scores);
-    for (std::int64_t i = positions * kAttendRows; i < padded * kAttendRows; ++i)
-      scores[i] = kHidden;
-    add_scores(scores, padded, lanes, top, total, mixed, dim);
-    prefetch(head.keys, (s + kAttendRows) * dim, kAttendRows * dim);
-    to_floats(head.values + s * dim, block, positions * dim);
-    (hides_some ? multiply_left<true> : multiply_left<false>)({block, 1, dim}, dim, positions,
-                                                              scores, kAttendRows, lanes, mixed,
-                                                              kAttendRows);
+    to_floats(head.keys + s * dim, keys, positions * dim);
+    prefetch(head.keys, (s + kPositions) * dim, kPositions * dim);
+    to_floats(head.values + s * dim, values, positions * dim);
+    for (std::int64_t g = 0; g < all; ++g) {
+      AttentionGroup& group = groups[g];
+      if (s + positions <= group.begin || s >= group.end) continue;
+      const std::int64_t some = group.end - s < positions ? group.end - s : positions;
+      attend_block(group, s, some, dim, keys, values, scores);
+    }
   }
-  for (std::int64_t r = 0; r < count; ++r) {
-    const float inverse = 1.0f / total[r];
-    for (std::int64_t d = 0; d < dim; ++d) one[d] = mixed[d * kAttendRows + r] * inverse;
-    to_halves(one, rows[r].out, dim);
-  }
+  for (std::int64_t g = 0; g < all; ++g)
+    for (std::int64_t r = 0; r < groups[g].count; ++r) {
+      const float inverse = 1.0f / groups[g].total[r];
+      for (std::int64_t d = 0; d < dim; ++d) one[d] = groups[g].mixed[d * kGroupRows + r] * inverse;
+      to_halves(one, groups[g].rows[r].out, dim);
+    }
 }
 
 #if defined(ANEMONE_SIMD_AVX512)
@@ -171,7 +232,7 @@ inline void attend_many(const AttentionHead& head, const AttentionRow* rows, std
   });
 }
 
-// Sixteen rows of 32 halves as floats [32, kAttendRows].
+// Sixteen rows of 32 halves as floats [32, kPositions].
 inline void transpose_halves(const Half* rows, std::int64_t stride, float* out) {
   __m512i low[8];
   __m512i high[8];
@@ -181,7 +242,7 @@ inline void transpose_halves(const Half* rows, std::int64_t stride, float* out) 
   const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   unroll<8>([&](auto j) __attribute__((always_inline)) {
     const auto put = [&](std::int64_t d, __m256i halves) __attribute__((always_inline)) {
-      _mm512_storeu_ps(out + d * kAttendRows, _mm512_cvtph_ps(halves));
+      _mm512_storeu_ps(out + d * kPositions, _mm512_cvtph_ps(halves));
     };
     const __m512i a = _mm512_permutex2var_epi64(low[j], first, high[j]);
     const __m512i b = _mm512_permutex2var_epi64(low[j], second, high[j]);
@@ -193,7 +254,7 @@ inline void transpose_halves(const Half* rows, std::int64_t stride, float* out) 
 }
 #endif
 
-// Positions [begin, end) of a block of keys, fp16 [position, dim], as floats [dim, kAttendRows];
+// Positions [begin, end) of a block of keys, fp16 [position, dim], as floats [dim, kPositions];
 // what fills their vectors up is 0. Prefetches the values, which are needed next.
 inline void transpose_keys(const Half* keys, const Half* values, std::int64_t dim,
                            std::int64_t begin, std::int64_t end, float* out) {
@@ -203,7 +264,7 @@ inline void transpose_keys(const Half* keys, const Half* values, std::int64_t di
 #if defined(ANEMONE_SIMD_AVX512)
     if (s >= begin && s + kWidth <= end)
       for (; d + 32 <= dim; d += 32)
-        transpose_halves(keys + s * dim + d, dim, out + d * kAttendRows + s);
+        transpose_halves(keys + s * dim + d, dim, out + d * kPositions + s);
 #endif
     for (; d < dim; d += kWidth) {
       Floats some[kWidth];
@@ -213,7 +274,7 @@ inline void transpose_keys(const Half* keys, const Half* values, std::int64_t di
                       : load_some_halves(keys + (s + i) * dim + d, dim - d);
       transpose(some);
       const std::int64_t left = dim - d < kWidth ? dim - d : kWidth;
-      for (std::int64_t i = 0; i < left; ++i) store(out + (d + i) * kAttendRows + s, some[i]);
+      for (std::int64_t i = 0; i < left; ++i) store(out + (d + i) * kPositions + s, some[i]);
     }
   }
 }
@@ -224,7 +285,7 @@ inline void load_values(const Half* values, const Half* keys, std::int64_t next,
                         std::int64_t count, float* out) {
   const std::int64_t depth = attend_depth(dim);
   const std::int64_t whole = dim / kWidth * kWidth;
-  for (std::int64_t k = 0; k < kAttendRows; ++k) {
+  for (std::int64_t k = 0; k < kPositions; ++k) {
     prefetch(keys, (next + k) * dim, dim);
     if (k >= count) continue;
     const Half* const from = values + k * dim;
@@ -235,17 +296,17 @@ inline void load_values(const Half* values, const Half* keys, std::int64_t next,
   }
 }
 
-// Scores [kAttendRows] of one row, of which those of [begin, end) count, become weights. Gives what
+// Scores [kPositions] of one row, of which those of [begin, end) count, become weights. Gives what
 // the sums so far are to be scaled with.
 inline float add_row_scores(float* scores, std::int64_t begin, std::int64_t end, float& top,
                             float& total) {
   for (std::int64_t s = 0; s < begin; ++s) scores[s] = kHidden;
-  for (std::int64_t s = end; s < kAttendRows; ++s) scores[s] = kHidden;
+  for (std::int64_t s = end; s < kPositions; ++s) scores[s] = kHidden;
   Floats tops = broadcast(top);
-  for (std::int64_t s = 0; s < kAttendRows; s += kWidth) tops = max(tops, load(scores + s));
+  for (std::int64_t s = 0; s < kPositions; s += kWidth) tops = max(tops, load(scores + s));
   const Floats new_top = broadcast(highest(tops));
   Floats sums{};
-  for (std::int64_t s = 0; s < kAttendRows; s += kWidth) {
+  for (std::int64_t s = 0; s < kPositions; s += kWidth) {
     const Floats e = weight_of(load(scores + s), new_top);
     store(scores + s, e);
     sums += e;
@@ -256,7 +317,7 @@ inline float add_row_scores(float* scores, std::int64_t begin, std::int64_t end,
   return scale[0];
 }
 
-// Fewer than kManyRows rows, which attend to the same positions without a bias.
+// Fewer than kGroupRows rows, which attend to the same positions without a bias.
 inline void attend_few(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
                        float* scratch) {
   const std::int64_t dim = head.dim;
@@ -264,8 +325,8 @@ inline void attend_few(const AttentionHead& head, const AttentionRow* rows, std:
   const std::int64_t begin = rows[0].begin;
   const std::int64_t end = rows[0].end;
   float* block = scratch;
-  float* scores = block + kAttendRows * depth;  // [rows, kAttendRows]
-  float* mixed = scores + count * kAttendRows;  // [rows, depth]
+  float* scores = block + kPositions * depth;  // [rows, kPositions]
+  float* mixed = scores + count * kPositions;  // [rows, depth]
   float* top = mixed + count * depth;
   float* total = top + count;
   float* q = total + count;  // [rows, dim]
@@ -275,24 +336,23 @@ inline void attend_few(const AttentionHead& head, const AttentionRow* rows, std:
     load_query(head, rows[r], q + r * dim);
   }
   for (std::int64_t i = 0; i < count * depth; ++i) mixed[i] = 0;
-  for (std::int64_t s = begin / kAttendRows * kAttendRows; s < end; s += kAttendRows) {
+  for (std::int64_t s = begin / kPositions * kPositions; s < end; s += kPositions) {
     const std::int64_t first = begin > s ? begin - s : 0;
-    const std::int64_t last = end - s < kAttendRows ? end - s : kAttendRows;
+    const std::int64_t last = end - s < kPositions ? end - s : kPositions;
     const std::int64_t place = first / kWidth * kWidth;
     const std::int64_t places = (last + kWidth - 1) / kWidth * kWidth - place;
     transpose_keys(head.keys + s * dim, head.values + s * dim, dim, first, last, block);
-    for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
-    multiply_left({q, dim, 1}, count, dim, block + place, kAttendRows, places, scores + place,
-                  kAttendRows);
+    multiply_left<false, false>({q, dim, 1}, count, dim, block + place, kPositions, places,
+                                scores + place, kPositions);
     for (std::int64_t r = 0; r < count; ++r) {
-      const float scale = add_row_scores(scores + r * kAttendRows, first, last, top[r], total[r]);
+      const float scale = add_row_scores(scores + r * kPositions, first, last, top[r], total[r]);
       if (scale == 1) continue;
       for (std::int64_t d = 0; d < depth; d += kWidth)
         store(mixed + r * depth + d, load(mixed + r * depth + d) * scale);
     }
-    load_values(head.values + (s + first) * dim, head.keys, s + kAttendRows, dim, last - first,
+    load_values(head.values + (s + first) * dim, head.keys, s + kPositions, dim, last - first,
                 block + first * depth);
-    multiply_left({scores + first, kAttendRows, 1}, count, last - first, block + first * depth,
+    multiply_left({scores + first, kPositions, 1}, count, last - first, block + first * depth,
                   depth, depth, mixed, depth);
   }
   for (std::int64_t r = 0; r < count; ++r) {
@@ -308,7 +368,7 @@ inline void attend(const AttentionHead& head, const AttentionRow* rows, std::int
     const AttentionRow* const some = rows + r;
     const std::int64_t left = count - r;
     std::int64_t taken = 1;
-    if (left >= kManyRows || some->bias != nullptr) {
+    if (left >= kGroupRows || some->bias != nullptr) {
       taken = left < kAttendRows ? left : kAttendRows;
       attend_many(head, some, taken, scratch);
     } else {

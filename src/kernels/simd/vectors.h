@@ -179,6 +179,18 @@ inline float sum(Floats v) {
 #endif
 }
 
+// Whether each number of `a` equals that of `b`; NaN equals nothing.
+inline bool are_equal(Floats a, Floats b) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NEQ_UQ) == 0;
+#else
+  const auto equal = a == b;
+  for (int i = 0; i < kWidth; ++i)
+    if (equal[i] == 0) return false;
+  return true;
+#endif
+}
+
 inline float highest(Floats v) {
 #if defined(ANEMONE_SIMD_AVX512)
   return _mm512_reduce_max_ps((__m512)v);
