@@ -153,8 +153,8 @@ class LoadedProgram {
   virtual bool reads_weights_once() const { return false; }
 
   // Calls body(0) to body(count - 1), several at a time where the executor has threads for its
-  // runs: for the work of a caller between runs, which the threads would wait for. The bodies do
-  // not throw.
+  // runs: for the work of a caller between runs, which the threads would wait for. The bodies
+  // neither throw nor run programs of the executor.
   virtual void for_each(std::size_t count, const std::function<void(std::size_t)>& body) const;
 
   // The inputs of a function that a run needs no tensors for, when it has facts about them

@@ -224,7 +224,7 @@ TEST_P(EveryForm, SequencesReadPromptsInABatchAsTheyDoAlone) {
   step([&](std::size_t i) { return std::span(ids[i]).subspan(split(i)); });
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     EXPECT_EQ(sequences[i]->tokens(), ids[i]);
-    EXPECT_EQ(copy(sequences[i]->prediction().logits->logits()), single_steps(fake, ids[i]).back());
+    EXPECT_EQ(copy(sequences[i]->prediction().row->logits()), single_steps(fake, ids[i]).back());
   }
 }
 

@@ -85,8 +85,8 @@ TEST_P(SimdAttention, RowsGiveTheSameBitsInAnyCompany) {
             alone.push_back(o.result(r));
             rows.push_back(row);
           }
-          for (const std::size_t count :
-               std::array<std::size_t, 11>{2, 7, 15, 17, 31, 32, 33, 48, 65, 129, 270}) {
+          for (const std::size_t count : std::array<std::size_t, 15>{
+                   2, 7, 15, 16, 17, 31, 32, 33, 48, 64, 65, 70, 129, 257, 270}) {
             std::ranges::fill(o.out, Half{});
             attend(o.head(), {rows.data(), count});
             for (std::size_t r = 0; r < count; ++r)
@@ -191,6 +191,28 @@ TEST_P(SimdAttention, InfiniteValuesStayWithTheRowsThatAttendToThem) {
         ASSERT_NEAR(got, as_double(finite[r * 64 + d]), 0x1p-10) << "row " << r;
       else
         ASSERT_EQ(got, std::numeric_limits<double>::infinity()) << "row " << r;
+    }
+}
+
+// Neither does a row whose scores are NaN: the sums of the others are scaled to their tops all the
+// same.
+TEST_P(SimdAttention, NanStaysWithItsRow) {
+  RandomValues random(6);
+  Operands o(random, 64);
+  std::vector<AttentionRow> rows;
+  for (std::int64_t r = 0; r < 40; ++r) rows.push_back(o.row(r, 0, 500));
+  attend(o.head(), rows);
+  const std::vector<Half> finite = o.out;
+  constexpr std::size_t kNan = 3;
+  std::fill_n(o.queries.data() + kNan * 64, 64, to_half(std::numeric_limits<float>::quiet_NaN()));
+  attend(o.head(), rows);
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t d = 0; d < 64; ++d) {
+      const double got = as_double(o.out[r * 64 + d]);
+      if (r == kNan)
+        ASSERT_TRUE(std::isnan(got)) << "row " << r;
+      else
+        ASSERT_NEAR(got, as_double(finite[r * 64 + d]), 0x1p-10) << "row " << r;
     }
 }
 

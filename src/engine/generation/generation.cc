@@ -114,7 +114,7 @@ Status Generation::accept(const Prediction& prediction) {
   if (prediction.argmax) {
     id = *prediction.argmax;
   } else {
-    ANEMONE_ASSIGN_OR_RETURN(id, pick(*prediction.logits));
+    ANEMONE_ASSIGN_OR_RETURN(id, pick(*prediction.row));
   }
   const Status taken = take(id, prediction);
   if (taken.code() == Code::kCancelled)
@@ -150,7 +150,7 @@ Status Generation::take(std::int32_t id, const Prediction& prediction) {
   if (!options_.collects_logprobs) result_.logprobs.clear();
   if (options_.top_logprobs)
     result_.logprobs.push_back(
-        sampler_.logprobs(prediction.logits->logits(), id, *options_.top_logprobs));
+        sampler_.logprobs(prediction.row->logits(), id, *options_.top_logprobs));
   if (!options_.ignore_eos && model_->is_eos(id)) {
     end(FinishReason::kStop);
     // It gives no text, whatever the tokenizer would make of it.

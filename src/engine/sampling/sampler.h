@@ -58,7 +58,8 @@ class Sampler {
   // The next token, which is part of the text from then on. kCorrupt when a logit is NaN (a session
   // gives none: logit_check.h), kInvalidArgument when the processors leave no token.
   Result<std::int32_t> sample(std::span<const float> logits);
-  // The same without a look at all logits, where no processor changes them.
+  // The same for a row whose maxima are known: unless a processor changes the logits, they are not
+  // looked for again.
   Result<std::int32_t> sample(const LogitRow& row);
   // A token that is part of the text without a choice. As many random numbers are drawn as if it
   // had been sampled.

@@ -23,7 +23,7 @@ class LogitRow {
 
   // `logits` have to stay as they are while the row is looked at.
   void set(std::span<const float> logits);
-  // The first `count` logits of another row, without another look at them.
+  // The first `count` logits of another row, of which it takes over what that row has found.
   void set(const LogitRow& other, std::size_t count);
 
   std::span<const float> logits() const { return logits_; }
@@ -44,7 +44,8 @@ class LogitRow {
   double sum_weights(double temperature, std::vector<double>& of_stretches) const;
 
  private:
-  // At all stretches that are not in maxima_ yet, none of which has NaN.
+  // Finds the maxima of the stretches that maxima_ does not have yet; those that it has hold no
+  // NaN.
   void look();
   float scale(double temperature) const;
 

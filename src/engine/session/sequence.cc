@@ -40,7 +40,7 @@ Prediction Sequence::prediction_back(std::int64_t back) const {
   ANEMONE_CHECK(back >= 0);
   const auto skipped = static_cast<std::size_t>(back);
   Prediction out;
-  if (skipped < logit_rows_) out.logits = &rows_[logit_rows_ - 1 - skipped].view;
+  if (skipped < logit_rows_) out.row = &rows_[logit_rows_ - 1 - skipped].view;
   if (skipped < argmaxes_.size()) out.argmax = argmaxes_[argmaxes_.size() - 1 - skipped];
   return out;
 }
@@ -81,8 +81,8 @@ Status Sequence::take_snapshot() {
   Snapshot snapshot;
   ANEMONE_ASSIGN_OR_RETURN(snapshot.states, caches_.snapshot());
   const Prediction last = prediction();
-  if (last.logits != nullptr)
-    snapshot.logits.assign(last.logits->logits().begin(), last.logits->logits().end());
+  if (last.row != nullptr)
+    snapshot.logits.assign(last.row->logits().begin(), last.row->logits().end());
   snapshot.argmax = last.argmax;
   if (snapshots_.size() == kMaxSnapshots) snapshots_.erase(snapshots_.begin());
   snapshots_.push_back(std::move(snapshot));

@@ -20,7 +20,7 @@ namespace anemone::engine {
 // token (the first of equals) of a model compiled with --argmax. Null and absent where nothing was
 // asked for. Valid until the sequence runs again.
 struct Prediction {
-  const LogitRow* logits = nullptr;
+  const LogitRow* row = nullptr;
   std::optional<std::int32_t> argmax;
 };
 
@@ -117,7 +117,7 @@ class Sequence {
   std::vector<Snapshot> snapshots_;  // by their length
   struct Row {
     std::vector<float> logits;  // [vocab_size]
-    LogitRow view;              // of them
+    LogitRow view;              // what is known of them
   };
   // Predictions after the last tokens: the first logit_rows_ rows, the others being kept for their
   // memory; or most likely tokens.

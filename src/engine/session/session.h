@@ -42,7 +42,7 @@ class Session {
   // What the model says after the last token, as Prediction has it; empty when the last call did
   // not ask for it. Valid until the next call.
   std::span<const float> logits() const {
-    const LogitRow* const row = sequence_->prediction().logits;
+    const LogitRow* const row = sequence_->prediction().row;
     return row == nullptr ? std::span<const float>() : row->logits();
   }
   std::optional<std::int32_t> argmax() const { return sequence_->prediction().argmax; }

@@ -110,7 +110,7 @@ Status StepRunner::predict_last(const Bucket& bucket) {
     // The caches may hold NaN, too.
     if (!item.status.ok()) item.sequence->clear();
   };
-  // Those of an item stay in order.
+  // The predictions of one item are added in order, so one thread takes them all.
   std::vector<std::size_t> firsts;
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (i == 0 || parts[i] != parts[i - 1]) firsts.push_back(i);

@@ -13,7 +13,7 @@ namespace {
 std::int32_t most_likely(const Prediction& prediction, std::size_t ids) {
   if (prediction.argmax) return *prediction.argmax;
   LogitRow row;
-  row.set(*prediction.logits, std::min(prediction.logits->logits().size(), ids));
+  row.set(*prediction.row, std::min(prediction.row->logits().size(), ids));
   return row.first_highest();
 }
 

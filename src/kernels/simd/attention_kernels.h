@@ -22,12 +22,12 @@ constexpr float kHidden = -1e30f;
 
 // Positions of a block.
 constexpr std::int64_t kPositions = 64;
-// Rows that are taken together at most: those of several tokens, for which keys and values become
-// floats once.
+// The most rows that attend_many() takes. It converts the keys and values of a block to floats once
+// for all of them.
 constexpr std::int64_t kAttendRows = 256;
-// So many rows are transposed, so that they are the lanes of vectors; with fewer the positions are.
-// What such a group of rows needs for a product, with the keys or the values of a block, fits the
-// nearest cache.
+// From so many rows on, rows are the lanes of vectors; with fewer, positions are. attend_many()
+// takes a group of so many rows at a time: their queries, scores or sums, together with the keys or
+// the values of a block, fit into the nearest cache.
 constexpr std::int64_t kGroupRows = 32;
 
 // Dimensions in whole vectors of every instruction set.
@@ -35,7 +35,7 @@ constexpr std::int64_t attend_depth(std::int64_t dim) {
   return round_up(dim, 16);
 }
 
-// The rows of a group, as lanes.
+// What attend_many() knows of a group of rows, which are the lanes of vectors.
 struct AttentionGroup {
   const AttentionRow* rows;
   std::int64_t count;
@@ -91,7 +91,7 @@ inline void add_scores(AttentionGroup& group, float* scores, std::int64_t count,
   for (std::int64_t v = 0; v < group.lanes(); v += kWidth) {
     const auto score = [&](std::int64_t k) { return scores + k * kGroupRows + v; };
     const Floats old_top = load(group.top + v);
-    // Several, as an instruction waits for the one before it.
+    // Four maxima in turn, because each instruction waits for the one before it.
     Floats tops[4] = {old_top, old_top, old_top, old_top};
     for (std::int64_t k = 0; k < count; k += 4)
       for (int i = 0; i < 4; ++i) tops[i] = max(tops[i], load(score(k + i)));

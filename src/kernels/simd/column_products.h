@@ -73,8 +73,8 @@ template <bool kSkipsZeros = false, bool kAdds = true>
 inline void multiply_left(Left a, std::int64_t rows, std::int64_t depth, const float* b,
                           std::int64_t ldb, std::int64_t count, float* out, std::int64_t ldo) {
   std::int64_t r = 0;
-  // Of few columns the sums of eight rows stay in registers: with fewer sums an instruction would
-  // wait for the one before it.
+  // One or two vectors of columns are multiplied by eight rows at a time. The products of four rows
+  // would be too few: each waits for the one before it in the same sum.
   if constexpr (kTileVectors == 4)
     if (const std::int64_t vectors = count / kWidth; vectors <= 2)
       for (; r + 8 <= rows; r += 8)

@@ -27,7 +27,7 @@ std::int64_t vnni_steps_of(const Matrix& matrix) {
 }
 
 // The instruction multiplies an unsigned byte by a signed one. Columns are unsigned, so that
-// weights can be read where they lie (SplitBlock::kOffset); but in scale blocks it is the weights,
+// weights can be read where they lie (kUnsignedOffset); but in scale blocks it is the weights,
 // as part + 128: what that adds to the sum of a scale block does not depend on the row then.
 void make_unsigned(const void* from, std::int64_t bytes, std::int8_t* to) {
   const auto* parts = static_cast<const std::byte*>(from);
@@ -78,8 +78,8 @@ struct alignas(64) VnniSums {
   std::int32_t low[kInt8BlockRows][kInt8BlockColumns];
 };
 
-// What the offset of the columns' parts adds to the sums of each row, over 16 lanes: the sums of
-// the weights' parts that are multiplied with it.
+// The sums of each row's weights over 16 lanes: kUnsignedOffset times these are what the offset of
+// the columns' parts adds to the row's sums of products.
 struct alignas(64) WeightSums {
   std::int32_t high[kInt8BlockRows][16] = {};
   std::int32_t low[kInt8BlockRows][16] = {};
@@ -271,8 +271,8 @@ void make_offsets(WeightSums& sums, bool has_low) {
   for (int r = 0; r < kInt8BlockRows; ++r) {
     const __m512i high = _mm512_load_si512(sums.high[r]);
     const __m512i low = has_low ? _mm512_add_epi32(high, _mm512_load_si512(sums.low[r])) : high;
-    sums.high[r][0] = SplitBlock::kOffset * _mm512_reduce_add_epi32(high);
-    sums.low[r][0] = SplitBlock::kOffset * _mm512_reduce_add_epi32(low);
+    sums.high[r][0] = kUnsignedOffset * _mm512_reduce_add_epi32(high);
+    sums.low[r][0] = kUnsignedOffset * _mm512_reduce_add_epi32(low);
   }
 }
 

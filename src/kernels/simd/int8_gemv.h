@@ -24,9 +24,6 @@ class GemvColumns {
   GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, std::int64_t stride,
               bool can_be_by_lanes, std::byte* storage);
 
-  // What makes parts unsigned.
-  static constexpr int kLaneOffset = 128;
-
   std::int64_t count() const { return count_; }
   // A power of two: zeros after the last column.
   std::int64_t places() const { return places_; }
@@ -36,7 +33,7 @@ class GemvColumns {
   // Up to two places: [step of 64 elements][place][high, low][64]. More:
   // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i
   // of each quarter. By lanes: [step][four elements][high, low][place][4], as unsigned bytes, which
-  // are the parts plus kLaneOffset.
+  // are the parts plus kUnsignedOffset.
   const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
   // Only for integers in scale blocks: minus sum_offset() times the sum of each lane's bytes of the

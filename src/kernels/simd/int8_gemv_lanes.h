@@ -59,8 +59,8 @@ class LaneProducts {
 
  private:
   static constexpr int kLanes = 16;
-  // Sums per row, in turn: an instruction waits for the one before it in the same sum, as long as
-  // two per cycle take for ten sums.
+  // Each row has so many sums, which take products in turn: an instruction waits about five cycles
+  // for the one before it in the same sum, and two can start per cycle.
   static constexpr int kChains = 2;
   // Farther than rows that are read one after the other: each cache line of these is multiplied
   // sixteen times, and an uneven supply of lines costs more.
@@ -111,7 +111,7 @@ class LaneProducts {
     __m128 fours[2][kRows];
     unroll<kRows>([&](auto r) __attribute__((always_inline)) {
       const __m512i offset =
-          _mm512_set1_epi32(GemvColumns::kLaneOffset * _mm512_reduce_add_epi32(sums.weights[r]));
+          _mm512_set1_epi32(kUnsignedOffset * _mm512_reduce_add_epi32(sums.weights[r]));
       const __m512i products = _mm512_add_epi32(sums.products[r][0], sums.products[r][1]);
       const __m256 eight = products_.finish(_mm512_sub_epi32(products, offset),
                                             _mm256_set1_ps(r < count ? row_scales[r] : 0));

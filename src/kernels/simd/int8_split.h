@@ -29,6 +29,8 @@ inline std::int64_t sum_depth(const Matrix& matrix) {
   if (is_int8_block(matrix)) return matrix.block_k % 32 == 0 ? 32 : 16;
   return 0;
 }
+// What is added to int8 parts to make unsigned bytes of them.
+inline constexpr int kUnsignedOffset = 128;
 // What VNNI adds to such integers, so that they have no sign.
 inline int sum_offset(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt4 ? 8 : 128;
@@ -59,8 +61,7 @@ struct SplitBlock {
         block_offsets(reinterpret_cast<const std::int32_t*>(low + parts_bytes(matrix.k))),
         scales(reinterpret_cast<const float*>(packed + size_bytes(matrix)) - kInt8BlockColumns) {}
 
-  // For VNNI, and where sum_depth() is 0, these are unsigned bytes: the parts plus kOffset.
-  static constexpr int kOffset = 128;
+  // For VNNI, if sum_depth() is 0, these are unsigned bytes: the parts plus kUnsignedOffset.
   const std::int8_t* high;  // [k / 64][k / 4 of 16][column][k % 4]
   const std::int8_t* low;   // the same; not in a narrow block
   // [k / sum_depth()][high, low][column]: minus sum_offset() times the sums of so many elements.

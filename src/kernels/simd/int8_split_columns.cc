@@ -204,7 +204,7 @@ struct Places {
   float* scales;
 };
 
-// `offset`, 0 or SplitBlock::kOffset, is added to the parts.
+// `offset`, 0 or kUnsignedOffset, is added to the parts.
 void make_parts(const Half* const* x, std::int64_t stride, std::int64_t depth, int offset,
                 const Places& at) {
   const __m512i offsets = _mm512_set1_epi8(static_cast<char>(offset));
@@ -232,7 +232,7 @@ std::int64_t gemm_pack_bytes(const Matrix& matrix) {
 
 void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, std::byte* packed) {
   const Places at(matrix, packed);
-  make_parts(x, stride, matrix.k, sum_depth(matrix) == 0 ? SplitBlock::kOffset : 0, at);
+  make_parts(x, stride, matrix.k, sum_depth(matrix) == 0 ? kUnsignedOffset : 0, at);
   make_block_offsets(matrix, at.high, at.block_offsets);
   make_block_offsets(matrix, at.low, at.block_offsets + 64);
 }

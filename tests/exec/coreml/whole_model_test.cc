@@ -101,7 +101,7 @@ class Player {
         const auto rest = item.ids.subspan(static_cast<std::size_t>(item.done));
         if (!rest.empty()) left.push_back({.sequence = item.sequence, .ids = rest});
         if (!rest.empty()) continue;
-        const auto logits = item.sequence->prediction().logits->logits();
+        const auto logits = item.sequence->prediction().row->logits();
         said_.push_back({most_likely(logits), {logits.begin(), logits.end()}});
       }
       items = std::move(left);
@@ -220,7 +220,7 @@ TEST_P(WholeModel, CopiedPrefixAndSnapshotGoOnLikeTheOriginal) {
       if (!item.status.ok()) return -1;
       done += static_cast<std::size_t>(item.done);
     }
-    return most_likely(sequence.prediction().logits->logits());
+    return most_likely(sequence.prediction().row->logits());
   };
   const Ids prompt = prompt_of(30, 4);
   const Ids rest = prompt_of(11, 5);
