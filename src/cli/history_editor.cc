@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cwchar>
 #include <histedit.h>
 #include <langinfo.h>
-#include <poll.h>
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/environment.h"
-#include "base/error.h"
 #include "base/terminal.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
+#include "cli/terminal_input.h"
 
 namespace anemone::cli {
 namespace {
@@ -49,7 +48,6 @@ class HistoryEditor : public LineEditor {
     write_text(STDERR_FILENO, kAskForPastes);
     int count = 0;
     const char* line = ::el_gets(editor_, &count);
-    const int error = errno;
     write_text(STDERR_FILENO, kNoPastes);
     if (line != nullptr && count > 0) {
       text.assign(line, static_cast<std::size_t>(count));
@@ -64,10 +62,7 @@ class HistoryEditor : public LineEditor {
       return Outcome::kInterrupted;
     }
     write_text(STDERR_FILENO, "\n");
-    if (count < 0 && error != 0) {
-      errno = error;
-      return errno_error("stdin", "read");
-    }
+    if (!failure_.ok()) return std::exchange(failure_, Status());
     return Outcome::kEnd;
   }
 
@@ -139,16 +134,16 @@ class HistoryEditor : public LineEditor {
     while (true) {
       if (is_interrupted()) {
         me->was_interrupted_ = true;
-        errno = EINTR;
         return -1;
       }
       me->follow_window();
-      pollfd wait = {STDIN_FILENO, POLLIN, 0};
-      const int ready = ::poll(&wait, 1, kLookMilliseconds);
-      if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-      const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
-      if (count < 0 && errno == EINTR) continue;
-      return static_cast<int>(count);
+      if (!me->input_.has_input(kLookMilliseconds)) continue;
+      const auto count = me->input_.read(&byte, 1);
+      if (!count.ok()) {
+        me->failure_ = count.status();
+        return -1;
+      }
+      if (count->has_value()) return static_cast<int>(**count);
     }
   }
 
@@ -182,12 +177,14 @@ class HistoryEditor : public LineEditor {
     return ::el_insertstr(editor, text.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
   }
 
+  TerminalInput input_;
   EditLine* editor_ = nullptr;
   History* history_ = nullptr;
   std::string prompt_;
   std::string file_;
   int columns_ = 0;
   bool was_interrupted_ = false;
+  Status failure_;  // why input_ could not be read
 };
 
 }  // namespace

@@ -4,9 +4,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
-#include <poll.h>
+#include <optional>
 #include <termios.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/environment.h"
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/private_folder.h"
+#include "cli/terminal_input.h"
 
 namespace anemone::cli {
 namespace {
@@ -26,13 +28,15 @@ constexpr int kLookMilliseconds = 100;  // how soon a Ctrl-C is noticed
 
 class PlainEditor : public LineEditor {
  public:
-  explicit PlainEditor(bool is_terminal) : is_terminal_(is_terminal) {}
+  explicit PlainEditor(bool is_terminal) {
+    if (is_terminal) terminal_.emplace();
+  }
 
   Result<Outcome> read(const std::string& prompt, std::string& text) override {
-    if (is_terminal_) print_err("{}", styled(prompt, Style::kAccent, STDERR_FILENO));
+    if (terminal_) print_err("{}", styled(prompt, Style::kAccent, STDERR_FILENO));
     ANEMONE_ASSIGN_OR_RETURN(Outcome outcome, read_line(text));
     std::string more;
-    while (is_terminal_ && outcome == Outcome::kText && has_more()) {
+    while (terminal_ && outcome == Outcome::kText && has_more()) {
       ANEMONE_ASSIGN_OR_RETURN(const Outcome next, read_line(more));
       if (next != Outcome::kText) break;
       text += "\n" + more;
@@ -43,9 +47,7 @@ class PlainEditor : public LineEditor {
 
  private:
   bool has_more() const {
-    if (buffer_.find('\n') != buffer_.npos) return true;
-    pollfd wait = {STDIN_FILENO, POLLIN, 0};
-    return ::poll(&wait, 1, kPasteMilliseconds) > 0;
+    return buffer_.find('\n') != buffer_.npos || terminal_->has_input(kPasteMilliseconds);
   }
 
   Result<Outcome> read_line(std::string& line) {
@@ -60,27 +62,31 @@ class PlainEditor : public LineEditor {
       searched = buffer_.size();
       if (buffer_.size() > kMaxText)
         return invalid_argument("[stdin] expected a line of at most {} bytes, got more", kMaxText);
-      // A signal that comes right before read() would not end it, so a person's is looked for.
-      if (is_terminal_) {
-        if (take_interrupt()) return Outcome::kInterrupted;
-        pollfd wait = {STDIN_FILENO, POLLIN, 0};
-        if (::poll(&wait, 1, kLookMilliseconds) <= 0) continue;
-      }
+      if (terminal_ && take_interrupt()) return Outcome::kInterrupted;
       char bytes[4096];
-      const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof(bytes));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return errno_error("stdin", "read");
-      if (count == 0) {
+      ANEMONE_ASSIGN_OR_RETURN(const auto count, read_bytes(bytes, sizeof(bytes)));
+      if (!count) continue;
+      if (*count == 0) {
         if (buffer_.empty()) return Outcome::kEnd;
         line = std::exchange(buffer_, std::string());
         return Outcome::kText;
       }
-      buffer_.append(bytes, static_cast<std::size_t>(count));
+      buffer_.append(bytes, *count);
     }
   }
 
-  bool is_terminal_;
-  std::string buffer_;  // read, and not yet given
+  // How many bytes came, 0 at the end; nothing when it is time to look for a signal.
+  Result<std::optional<std::size_t>> read_bytes(char* bytes, std::size_t size) const {
+    if (terminal_ && !terminal_->has_input(kLookMilliseconds)) return std::optional<std::size_t>();
+    if (terminal_) return terminal_->read(bytes, size);
+    const ssize_t count = ::read(STDIN_FILENO, bytes, size);
+    if (count >= 0) return std::optional(static_cast<std::size_t>(count));
+    if (errno == EINTR) return std::optional<std::size_t>();
+    return errno_error("stdin", "read");
+  }
+
+  std::optional<TerminalInput> terminal_;  // none for a file or a pipe
+  std::string buffer_;                     // read, and not yet given
 };
 
 }  // namespace

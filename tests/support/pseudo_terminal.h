@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -107,12 +108,23 @@ class PseudoTerminal {
 
   pid_t pid() const { return pid_; }
 
-  // The wait status of the program once it has ended, all of its output read.
+  // The wait status of the program once it has ended, all of its output read. A program that goes
+  // on and says nothing for a minute is killed: a test that fails tells more than one that waits.
   int wait() {
     ::close(std::exchange(slave_, -1));
     while (read_some(60'000)) continue;
     int status = -1;
-    EXPECT_EQ(::waitpid(std::exchange(pid_, -1), &status, 0) > 0, true);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > end) {
+        ADD_FAILURE() << "the program goes on: " << output_;
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, &status, 0);
+        break;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    pid_ = -1;
     return status;
   }
 
