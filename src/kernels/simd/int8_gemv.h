@@ -19,10 +19,10 @@ namespace anemone::kernels::simd::int8_split {
 class GemvColumns {
  public:
   static std::int64_t storage_bytes(const Matrix& matrix, std::int64_t count);
-  // x[n] is fp16 with elements `stride` apart. `storage`: storage_bytes(), 64-byte aligned; lives
-  // as long as this. `can_be_by_lanes`: whether is_by_lanes() may be.
-  GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, std::int64_t stride,
-              bool can_be_by_lanes, std::byte* storage);
+  // x[n] is a column of fp16. `storage`: storage_bytes(), 64-byte aligned; lives as long as this.
+  // `can_be_by_lanes`: whether is_by_lanes() may be.
+  GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, bool can_be_by_lanes,
+              std::byte* storage);
 
   std::int64_t count() const { return count_; }
   // A power of two: zeros after the last column.
@@ -45,19 +45,16 @@ class GemvColumns {
   std::int32_t low_sum(std::int64_t n) const { return low_sums_[n]; }
 
  private:
-  void make_column(const Matrix& matrix, const Half* x, std::int64_t stride, std::int64_t n,
-                   std::int8_t* plain, std::int8_t* deep);
-  // Reorders columns in the order for up to two places into that for more places.
-  void transpose_columns(const std::int8_t* deep);
+  // Step `s`, given in the order for up to two places, in the order for more places.
+  void transpose_columns(const std::int8_t* step, std::int64_t s);
   // The same for is_by_lanes().
-  void transpose_to_lanes(const std::int8_t* deep);
+  void transpose_to_lanes(const std::int8_t* step, std::int64_t s);
   void make_block_offsets(int factor, std::int8_t* out);
   bool is_wide() const { return places_ > 2; }
 
   const std::int64_t count_;
   const std::int64_t places_;
   const bool is_by_lanes_;
-  const std::int64_t depth_;
   const std::int64_t steps_;
   const std::int64_t steps_per_read_;
   std::int8_t* parts_;
@@ -71,8 +68,7 @@ class GemvColumns {
 // storage behind it.
 std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
 template <bool kCanBeByLanes>
-void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
-               std::byte* packed);
+void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::byte* packed);
 std::int64_t gemv_scratch_bytes(const Matrix& matrix);
 // Where a product goes, and memory for it.
 struct GemvTarget {

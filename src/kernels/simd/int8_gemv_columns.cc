@@ -54,6 +54,27 @@ __m512i step_of(Order order, std::int64_t step, __m512i first, __m512i second) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(bytes_of(first)), bytes_of(second), 1);
 }
 
+// The parts of a column's elements that belong to one read of a row, in the order of the read.
+struct ReadParts {
+  ReadParts(Order order, const Half* x, std::int64_t left, float inverse) {
+    const PositiveParts first = split_column(x, left, inverse);
+    high[0] = first.signed_high();
+    low[0] = first.signed_low();
+    if (order == Order::kMemory) return;
+    const PositiveParts second = split_column(x + kStep, left - kStep, inverse);
+    order_steps(order, high, second.signed_high());
+    order_steps(order, low, second.signed_low());
+  }
+  __m512i high[2];
+  __m512i low[2];
+
+ private:
+  static void order_steps(Order order, __m512i steps[2], __m512i second) {
+    const __m512i first = steps[0];
+    for (int step = 0; step < 2; ++step) steps[step] = step_of(order, step, first, second);
+  }
+};
+
 // Bytes of the GemvColumns in front of its storage.
 constexpr std::int64_t kHeaderBytes = round_up(sizeof(GemvColumns), 64);
 static_assert(std::is_trivially_destructible_v<GemvColumns>);
@@ -65,82 +86,90 @@ std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n) {
 }
 
 template <bool kCanBeByLanes>
-void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
-               std::byte* packed) {
-  new (packed) GemvColumns(matrix, x, n, stride, kCanBeByLanes, packed + kHeaderBytes);
+void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::byte* packed) {
+  new (packed) GemvColumns(matrix, x, n, kCanBeByLanes, packed + kHeaderBytes);
 }
-template void gemv_pack<true>(const Matrix&, const Half* const*, std::int64_t, std::int64_t,
-                              std::byte*);
-template void gemv_pack<false>(const Matrix&, const Half* const*, std::int64_t, std::int64_t,
-                               std::byte*);
+template void gemv_pack<true>(const Matrix&, const Half* const*, std::int64_t, std::byte*);
+template void gemv_pack<false>(const Matrix&, const Half* const*, std::int64_t, std::byte*);
 
 std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
   const std::int64_t places = places_of(count);
-  // The last terms are the parts of one column in their own order, and, for vectors across columns,
-  // those of each.
-  const std::int64_t parts = ((places > 2 ? 2 : 1) * places + 1) * 2 * kStep * few_steps(matrix);
   const std::int64_t reads = few_steps(matrix) / steps_per_read(matrix);
-  return parts + (sum_depth(matrix) == 0 ? 0 : reads * places * 2 * kStep);
+  return places * 2 * kStep * (few_steps(matrix) + (sum_depth(matrix) == 0 ? 0 : reads));
 }
 
 GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count,
-                         std::int64_t stride, bool can_be_by_lanes, std::byte* storage)
+                         bool can_be_by_lanes, std::byte* storage)
     : count_(count),
       places_(places_of(count)),
       is_by_lanes_(can_be_by_lanes && places_ == 8 && is_int8_row(matrix)),
-      depth_(matrix.k),
       steps_(few_steps(matrix)),
       steps_per_read_(steps_per_read(matrix)),
       parts_(reinterpret_cast<std::int8_t*>(storage)) {
-  const std::int64_t column_bytes = 2 * kStep * steps_;
-  std::int8_t* const deep = is_wide() ? parts_ + places_ * column_bytes : parts_;
-  std::int8_t* const plain = deep + places_ * column_bytes;
-  std::memset(plain, 0, static_cast<std::size_t>(column_bytes));
-  for (std::int64_t n = 0; n < places_; ++n) {
-    if (n < count)
-      make_column(matrix, x[n], stride, n, plain, deep);
-    else
-      for (std::int64_t s = 0; s < steps_; ++s)
-        std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
+  float inverses[kInt8GemvColumns] = {};
+  for (std::int64_t n = 0; n < count; ++n) {
+    const ColumnScale scale = scale_column(x[n], matrix.k);
+    scales_[n] = scale.scale;
+    inverses[n] = scale.inverse;
   }
-  if (is_by_lanes_)
-    transpose_to_lanes(deep);
-  else if (is_wide())
-    transpose_columns(deep);
-  if (sum_depth(matrix) != 0) make_block_offsets(sum_offset(matrix), plain + column_bytes);
-}
-
-void GemvColumns::transpose_columns(const std::int8_t* deep) {
-  const std::int64_t vectors = places_ / 2;
-  for (std::int64_t s = 0; s < steps_; ++s)
-    for (std::int64_t v = 0; v < vectors; ++v) {
-      const std::int8_t* from[4];
-      for (std::int64_t i = 0; i < 4; ++i) {
-        const std::int64_t n = v % (vectors / 2) * 4 + i;
-        from[i] = deep + ((s * places_ + n) * 2 + v / (vectors / 2)) * kStep;
+  __m512i high_sums[kInt8GemvColumns] = {};
+  __m512i low_sums[kInt8GemvColumns] = {};
+  const __m512i ones = _mm512_set1_epi8(1);
+  const std::int64_t step_bytes = places_ * 2 * kStep;
+  // [step of a read][place][high, low][64], as parts() has it for up to two places.
+  alignas(64) std::int8_t read[2 * kInt8GemvColumns * 2 * kStep];
+  for (std::int64_t s = 0; s < steps_; s += steps_per_read_) {
+    std::int8_t* const steps = is_wide() ? read : parts_ + s * step_bytes;
+    for (std::int64_t n = 0; n < places_; ++n) {
+      // The parts of a place without a column are zeros, because its inverse scale is 0.
+      const Half* const from = x[n < count ? n : 0] + s * kStep;
+      const ReadParts parts(order_of(matrix), from, matrix.k - s * kStep, inverses[n]);
+      for (std::int64_t i = 0; i < steps_per_read_; ++i) {
+        high_sums[n] = _mm512_dpbusd_epi32(high_sums[n], ones, parts.high[i]);
+        low_sums[n] = _mm512_dpbusd_epi32(low_sums[n], ones, parts.low[i]);
+        _mm512_store_si512(steps + i * step_bytes + n * 2 * kStep, parts.high[i]);
+        _mm512_store_si512(steps + i * step_bytes + n * 2 * kStep + kStep, parts.low[i]);
       }
-      transpose(from, parts_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
     }
+    if (is_by_lanes_)
+      transpose_to_lanes(steps, s);
+    else if (is_wide())
+      for (std::int64_t i = 0; i < steps_per_read_; ++i)
+        transpose_columns(steps + i * step_bytes, s + i);
+  }
+  for (std::int64_t n = 0; n < count; ++n) {
+    high_sums_[n] = _mm512_reduce_add_epi32(high_sums[n]);
+    low_sums_[n] = _mm512_reduce_add_epi32(low_sums[n]);
+  }
+  if (sum_depth(matrix) != 0) make_block_offsets(sum_offset(matrix), parts_ + steps_ * step_bytes);
 }
 
-void GemvColumns::transpose_to_lanes(const std::int8_t* deep) {
-  for (std::int64_t s = 0; s < steps_; ++s) {
-    // [i of 4][four lanes]: in quarter q, elements 4 * (4 * q + i) and the three after them.
-    alignas(64) std::int8_t fours[4][4][kStep];
-    for (std::int64_t lanes = 0; lanes < 4; ++lanes) {
-      const std::int8_t* from[4];
-      for (std::int64_t i = 0; i < 4; ++i)
-        from[i] = deep + ((s * places_ + lanes % 2 * 4 + i) * 2 + lanes / 2) * kStep;
-      transpose(from, fours[0][lanes], 4 * kStep);
-    }
-    for (std::int64_t i = 0; i < 4; ++i) {
-      __m512i from[4];
-      __m512i out[4];
-      for (int lanes = 0; lanes < 4; ++lanes) from[lanes] = _mm512_load_si512(fours[i][lanes]);
-      transpose_quarters(from, out);
-      for (int q = 0; q < 4; ++q)
-        _mm512_store_si512(parts_ + ((s * 4 + q) * 4 + i) * kStep, flip(out[q]));
-    }
+void GemvColumns::transpose_columns(const std::int8_t* step, std::int64_t s) {
+  const std::int64_t vectors = places_ / 2;
+  for (std::int64_t v = 0; v < vectors; ++v) {
+    const std::int8_t* from[4];
+    for (std::int64_t i = 0; i < 4; ++i)
+      from[i] = step + ((v % (vectors / 2) * 4 + i) * 2 + v / (vectors / 2)) * kStep;
+    transpose(from, parts_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
+  }
+}
+
+void GemvColumns::transpose_to_lanes(const std::int8_t* step, std::int64_t s) {
+  // [i of 4][four lanes]: in quarter q, elements 4 * (4 * q + i) and the three after them.
+  alignas(64) std::int8_t fours[4][4][kStep];
+  for (std::int64_t lanes = 0; lanes < 4; ++lanes) {
+    const std::int8_t* from[4];
+    for (std::int64_t i = 0; i < 4; ++i)
+      from[i] = step + ((lanes % 2 * 4 + i) * 2 + lanes / 2) * kStep;
+    transpose(from, fours[0][lanes], 4 * kStep);
+  }
+  for (std::int64_t i = 0; i < 4; ++i) {
+    __m512i from[4];
+    __m512i out[4];
+    for (int lanes = 0; lanes < 4; ++lanes) from[lanes] = _mm512_load_si512(fours[i][lanes]);
+    transpose_quarters(from, out);
+    for (int q = 0; q < 4; ++q)
+      _mm512_store_si512(parts_ + ((s * 4 + q) * 4 + i) * kStep, flip(out[q]));
   }
 }
 
@@ -157,34 +186,6 @@ void GemvColumns::make_block_offsets(int factor, std::int8_t* out) {
             _mm512_load_si512(parts_ + ((read * parts + i) * vectors + v) * kStep));
       _mm512_store_si512(out, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
     }
-}
-
-void GemvColumns::make_column(const Matrix& matrix, const Half* x, std::int64_t stride,
-                              std::int64_t n, std::int8_t* plain, std::int8_t* deep) {
-  const Order order = order_of(matrix);
-  std::int8_t* const low = plain + kStep * steps_;
-  scales_[n] = split_column(x, stride, depth_, plain, low);
-  __m512i high_sum = _mm512_setzero_si512();
-  __m512i low_sum = _mm512_setzero_si512();
-  const __m512i ones = _mm512_set1_epi8(1);
-  for (std::int64_t s = 0; s < steps_; ++s) {
-    __m512i parts[2];
-    for (int part = 0; part < 2; ++part) {
-      const std::int8_t* at =
-          (part == 0 ? plain : low) + s / steps_per_read_ * steps_per_read_ * kStep;
-      const __m512i first = _mm512_loadu_si512(at);
-      parts[part] = steps_per_read_ == 1
-                        ? first
-                        : step_of(order, s % 2, first, _mm512_loadu_si512(at + kStep));
-    }
-    high_sum = _mm512_dpbusd_epi32(high_sum, ones, parts[0]);
-    low_sum = _mm512_dpbusd_epi32(low_sum, ones, parts[1]);
-    std::int8_t* out = deep + (s * places_ + n) * 2 * kStep;
-    _mm512_store_si512(out, parts[0]);
-    _mm512_store_si512(out + kStep, parts[1]);
-  }
-  high_sums_[n] = _mm512_reduce_add_epi32(high_sum);
-  low_sums_[n] = _mm512_reduce_add_epi32(low_sum);
 }
 
 }  // namespace anemone::kernels::simd::int8_split

@@ -47,10 +47,9 @@ struct Int8Kernels {
   // gemv() is for few columns, as in decoding: it reads the weights row after row, in one run.
   //
   // gemv_pack() writes n columns of x, 1 to kInt8GemvColumns, to `packed`, which holds
-  // gemv_pack_bytes(). x[i] is column i: fp16 with elements `stride` apart.
+  // gemv_pack_bytes(). x[i] is column i, its elements of fp16 side by side.
   std::int64_t (*gemv_pack_bytes)(const Matrix& matrix, std::int64_t n);
-  void (*gemv_pack)(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
-                    std::byte* packed);
+  void (*gemv_pack)(const Matrix& matrix, const Half* const* x, std::int64_t n, std::byte* packed);
   // out[i * ldo + r - begin] = sum over k of matrix(r, k) * x[i][k] for rows [begin, end), at most
   // kInt8BlockRows, and i < n. `scratch` holds gemv_scratch_bytes().
   std::int64_t (*gemv_scratch_bytes)(const Matrix& matrix);
@@ -60,7 +59,8 @@ struct Int8Kernels {
   // gemm() is for any number of columns, which come in blocks of kInt8BlockColumns.
   //
   // gemm_pack() writes one block to `packed`, which holds gemm_pack_bytes(). x[i] is as above, or
-  // nullptr for a column that pads the block; the last one of the n columns does not.
+  // nullptr for a column that pads the block; the last one of the n columns does not. Of sixteen
+  // columns that lie beside each other the elements are `stride` apart; of others it is 1.
   std::int64_t (*gemm_pack_bytes)(const Matrix& matrix);
   void (*gemm_pack)(const Matrix& matrix, const Half* const* x, std::int64_t stride,
                     std::byte* packed);

@@ -103,66 +103,17 @@ bool are_neighbours(const Half* const* x) {
   return true;
 }
 
-struct ColumnScale {
-  float scale = 0;
-  float inverse = 0;  // 0: the parts are zeros
-};
-
-ColumnScale scale_column(const Half* x, std::int64_t stride, std::int64_t depth) {
-  const std::int64_t whole = stride == 1 ? depth / 16 * 16 : 0;
-  __m512 tops = _mm512_setzero_ps();
-  __m512 not_finite_lanes = _mm512_setzero_ps();
-  for (std::int64_t k = 0; k < whole; k += 16) {
-    const __m512 some = load_sixteen(x + k);
-    tops = _mm512_max_ps(tops, _mm512_abs_ps(some));
-    not_finite_lanes = add_not_finite(not_finite_lanes, some);
-  }
-  float most = _mm512_reduce_max_ps(tops);
-  float not_finite = _mm512_reduce_add_ps(not_finite_lanes);
-  for (std::int64_t k = whole; k < depth; ++k) {
-    const float size = std::fabs(to_float(x[k * stride]));
-    most = size > most ? size : most;
-    not_finite += size * 0;
-  }
-  // Columns of nothing but NaN come here too, because the maximum leaves NaN out.
-  if (!(most > 0) || std::isnan(not_finite)) return {not_finite, 0};
-  constexpr auto steps = static_cast<float>(kSteps);
-  return {most / steps, steps / most};
-}
-
-void split_elements(const Half* x, std::int64_t stride, std::int64_t count, float inverse,
-                    std::int8_t* high, std::int8_t* low) {
-  if (inverse == 0) {
-    std::memset(high, 0, static_cast<std::size_t>(count));
-    std::memset(low, 0, static_cast<std::size_t>(count));
-    return;
-  }
-  const std::int64_t whole = stride == 1 ? count / 16 * 16 : 0;
-  for (std::int64_t k = 0; k < whole; k += 16) {
-    const Int8Split16 parts = split(_mm512_mul_ps(load_sixteen(x + k), _mm512_set1_ps(inverse)));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(high + k), _mm512_cvtepi32_epi8(parts.high));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(low + k), _mm512_cvtepi32_epi8(parts.low));
-  }
-  for (std::int64_t k = whole; k < count; ++k) {
-    // Rounds like split().
-    const int q = _mm_cvtss_si32(_mm_set_ss(to_float(x[k * stride]) * inverse));
-    const int rounded = (q + 64) >> 7;
-    high[k] = static_cast<std::int8_t>(rounded);
-    low[k] = static_cast<std::int8_t>(q - rounded * 128);
-  }
-}
-
 // Columns that lie anywhere, nullptr for zeros: 64 elements of each at a time, so that every row of
 // a tile is written once. Of a narrow block both parts are written to `high`.
 template <bool kIsNarrow>
-void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth, __m512i offsets,
-                  std::int8_t* high, std::int8_t* low, float* scales) {
+void make_columns(const Half* const* x, std::int64_t depth, __m512i offsets, std::int8_t* high,
+                  std::int8_t* low, float* scales) {
   float inverses[kInt8BlockColumns];
   __mmask16 present = 0;
   for (int n = 0; n < kInt8BlockColumns; ++n) {
     scales[n] = 0;
     if (x[n] == nullptr) continue;
-    const ColumnScale scale = scale_column(x[n], stride, depth);
+    const ColumnScale scale = scale_column(x[n], depth);
     scales[n] = scale.scale;
     inverses[n] = scale.inverse;
     present = static_cast<__mmask16>(present | 1u << n);
@@ -177,11 +128,9 @@ void make_columns(const Half* const* x, std::int64_t stride, std::int64_t depth,
         _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), present, columns, part, 1), offsets);
   };
   for (std::int64_t k = 0; k < depth; k += 64, high += kTileBytes, low += kTileBytes) {
-    if (k + 64 > depth) std::memset(parts, 0, sizeof(parts));
     for (int n = 0; n < kColumns; ++n)
       if (x[n] != nullptr)
-        split_elements(x[n] + k * stride, stride, depth - k < 64 ? depth - k : 64, inverses[n],
-                       parts[0][n], parts[1][n]);
+        split_column(x[n] + k, depth - k, inverses[n]).store_signed(parts[0][n], parts[1][n]);
     for (int i = 0; i < 16; ++i) {
       _mm512_storeu_si512(high + 64 * i, row(parts[0][0] + 4 * i));
       if (!kIsNarrow) _mm512_storeu_si512(low + 64 * i, row(parts[1][0] + 4 * i));
@@ -208,8 +157,7 @@ struct Places {
 void make_parts(const Half* const* x, std::int64_t stride, std::int64_t depth, int offset,
                 const Places& at) {
   const __m512i offsets = _mm512_set1_epi8(static_cast<char>(offset));
-  if (!are_neighbours(x))
-    return make_columns<false>(x, stride, depth, offsets, at.high, at.low, at.scales);
+  if (!are_neighbours(x)) return make_columns<false>(x, depth, offsets, at.high, at.low, at.scales);
   // Whole rows of tiles are written; those after the depth are not.
   if (depth % 64 != 0)
     for (std::int8_t* part : {at.high, at.low})
@@ -219,11 +167,31 @@ void make_parts(const Half* const* x, std::int64_t stride, std::int64_t depth, i
 
 }  // namespace
 
-float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
-                   std::int8_t* low) {
-  const ColumnScale scale = scale_column(x, stride, depth);
-  split_elements(x, stride, depth, scale.inverse, high, low);
-  return scale.scale;
+ColumnScale scale_column(const Half* x, std::int64_t depth) {
+  // An instruction waits for the one before it that adds to the same number.
+  constexpr int kChains = 4;
+  __m512 tops[kChains] = {};
+  __m512 not_finite[kChains] = {};
+  std::int64_t k = 0;
+  for (; k + kChains * 16 <= depth; k += kChains * 16)
+    for (int i = 0; i < kChains; ++i) {
+      const __m512 some = load_sixteen(x + k + i * 16);
+      tops[i] = _mm512_max_ps(tops[i], _mm512_abs_ps(some));
+      not_finite[i] = add_not_finite(not_finite[i], some);
+    }
+  for (; k < depth; k += 16) {
+    const __m512 some = load_some(x + k, depth - k);
+    tops[0] = _mm512_max_ps(tops[0], _mm512_abs_ps(some));
+    not_finite[0] = add_not_finite(not_finite[0], some);
+  }
+  const float most = _mm512_reduce_max_ps(
+      _mm512_max_ps(_mm512_max_ps(tops[0], tops[1]), _mm512_max_ps(tops[2], tops[3])));
+  const float none = _mm512_reduce_add_ps(_mm512_add_ps(
+      _mm512_add_ps(not_finite[0], not_finite[1]), _mm512_add_ps(not_finite[2], not_finite[3])));
+  // Columns of nothing but NaN come here too, because the maximum leaves NaN out.
+  if (!(most > 0) || std::isnan(none)) return {none, 0};
+  constexpr auto steps = static_cast<float>(kSteps);
+  return {most / steps, steps / most};
 }
 
 std::int64_t gemm_pack_bytes(const Matrix& matrix) {
@@ -244,7 +212,7 @@ void amx_gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stri
   for (std::int64_t n = kNarrowColumns; n < kInt8BlockColumns; ++n)
     is_narrow = is_narrow && x[n] == nullptr;
   if (is_narrow)
-    make_columns<true>(x, stride, matrix.k, _mm512_setzero_si512(), at.high, at.low, at.scales);
+    make_columns<true>(x, matrix.k, _mm512_setzero_si512(), at.high, at.low, at.scales);
   else
     make_parts(x, stride, matrix.k, 0, at);
 }

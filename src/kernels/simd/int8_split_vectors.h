@@ -66,10 +66,12 @@ struct PositiveParts {
     found.low = _mm512_shuffle_epi8(low, indices);
     return found;
   }
-  // Stores the parts themselves.
+  // The parts themselves.
+  __m512i signed_high() const { return _mm512_xor_si512(high, _mm512_set1_epi8(-128)); }
+  __m512i signed_low() const { return _mm512_sub_epi8(low, _mm512_set1_epi8(64)); }
   void store_signed(std::int8_t* to_high, std::int8_t* to_low) const {
-    _mm512_store_si512(to_high, _mm512_xor_si512(high, _mm512_set1_epi8(-128)));
-    _mm512_store_si512(to_low, _mm512_sub_epi8(low, _mm512_set1_epi8(64)));
+    _mm512_store_si512(to_high, signed_high());
+    _mm512_store_si512(to_low, signed_low());
   }
   __m512i high;
   __m512i low;
@@ -132,8 +134,20 @@ inline __m512i steps_of_sums(__m512i sums, __m512 factors) {
   return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), factors));
 }
 
-// One column of fp16, elements `stride` apart, as parts one after the other. Gives its scale.
-float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
-                   std::int8_t* low);
+struct ColumnScale {
+  float scale = 0;    // NaN if the column has an infinity or NaN
+  float inverse = 0;  // 0: the parts are zeros
+};
+
+// Of `depth` elements side by side.
+ColumnScale scale_column(const Half* x, std::int64_t depth);
+
+// The parts of the first 64 of `left` elements of a column; zeros after the last one.
+inline PositiveParts split_column(const Half* x, std::int64_t left, float inverse) {
+  // 0 times an infinity is no integer.
+  if (left <= 0 || inverse == 0) left = 0;
+  const __mmask64 mask = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+  return parts_of_halves(reinterpret_cast<const std::byte*>(x), mask, _mm512_set1_ps(inverse));
+}
 
 }  // namespace anemone::kernels::simd::int8_split

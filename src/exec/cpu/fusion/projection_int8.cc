@@ -87,8 +87,7 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
   auto* packed = shared.take<std::byte>(all_groups * group_bytes);
   run.context.threads.parallel_for(all_groups, 1, [&](std::int64_t group, std::int64_t) {
     const Columns columns = columns_of(run, group * kInt8GemvColumns, count_of(group));
-    kernels.gemv_pack(matrix, columns.x, count_of(group), columns.stride,
-                      packed + group * group_bytes);
+    kernels.gemv_pack(matrix, columns.x, count_of(group), packed + group * group_bytes);
   });
   const std::int64_t scratch_bytes = kernels.gemv_scratch_bytes(matrix);
   run.context.threads.parallel_for_runs(
