@@ -6,10 +6,11 @@
 
 #include <anemone/status.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
+#include <string_view>
 
 #include "exec/executor.h"
 #include "tensor/tensor.h"
@@ -31,9 +32,9 @@ struct CacheBinding {
     kAppend,
   };
   // Names of the function's input and output, which are not among the inputs of the run; whether
-  // the output is among its outputs afterwards is open.
-  std::string input;
-  std::string output;
+  // the output is among its outputs afterwards is open. They outlive the run.
+  std::string_view input;
+  std::string_view output;
   Kind kind = Kind::kReplace;
   // Has the dtype of the input and the output, and outlives the run. After an error its values are
   // unspecified, unless the error is one of the inputs.
@@ -48,8 +49,24 @@ struct CacheBinding {
 // input; where that leaves the positions open, `binding.past` says how many they are.
 Shape taken_shape(const Shape& declared, const CacheBinding& binding);
 
+// Finds the bindings of a run by the names of their inputs. Those that are asked for in the order
+// of the bindings are found by one comparison. For one thread at a time.
+class BindingCursor {
+ public:
+  // `bindings` outlive this.
+  explicit BindingCursor(std::span<const CacheBinding> bindings) : bindings_(bindings) {}
+  // nullptr when there is none.
+  const CacheBinding* find(std::string_view input);
+
+ private:
+  std::span<const CacheBinding> bindings_;
+  std::size_t next_ = 0;
+};
+
 // kInvalidArgument where a binding does not fit the function: names, dtypes, shapes, positions.
 Status check_binding(const Signature& signature, const CacheBinding& binding);
+// The same for the input and the output of its names; nullptr where the function has none.
+Status check_binding(const Feature* input, const Feature* output, const CacheBinding& binding);
 
 // Does a run with bindings for an executor or a function that works on tensors alone. `run` gets
 // the inputs of the item and the caches as inputs, and its outputs are then put into the caches.

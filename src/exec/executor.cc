@@ -2,7 +2,6 @@
 #include "exec/executor.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "base/name_index.h"
@@ -101,36 +100,38 @@ Status check_inputs(const Signature& signature, const Inputs& inputs) {
 }
 
 Status check_item(const Signature& signature, const BatchItem& item) {
-  const NameIndex by_name(signature.inputs);
-  // Names of the tensors, then those of what stands in for tensors.
-  std::unordered_set<std::string_view> given;
-  const auto add = [&](std::string_view name, std::string_view kind) -> Status {
-    if (by_name.find(name) == nullptr)
+  NameCursor inputs(signature.inputs);
+  NameCursor outputs(signature.outputs);
+  std::vector<bool> is_given(signature.inputs.size());
+  // The input of that name, of which this is the first value.
+  const auto take = [&](std::string_view name, std::string_view kind) -> Result<const Feature*> {
+    const auto place = inputs.place(name);
+    if (!place)
       return invalid_argument("[{}] expected one of the inputs {}, got an unknown {}", name,
                               names_of(signature.inputs), kind);
-    if (given.insert(name).second) return {};
-    return invalid_argument("[{}] expected one value, got two", name);
+    if (is_given[*place]) return invalid_argument("[{}] expected one value, got two", name);
+    is_given[*place] = true;
+    return &signature.inputs[*place];
   };
   for (const NamedView& one : *item.inputs) {
-    ANEMONE_RETURN_IF_ERROR(add(one.name, "name"));
-    const Feature& feature = *by_name.find(one.name);
-    if (one.tensor.dtype != feature.dtype)
-      return invalid_argument("[{}] expected {}, got {}", one.name, dtype_name(feature.dtype),
+    ANEMONE_ASSIGN_OR_RETURN(const Feature* feature, take(one.name, "name"));
+    if (one.tensor.dtype != feature->dtype)
+      return invalid_argument("[{}] expected {}, got {}", one.name, dtype_name(feature->dtype),
                               dtype_name(one.tensor.dtype));
-    ANEMONE_RETURN_IF_ERROR(check_shape(feature, one.tensor.shape));
+    ANEMONE_RETURN_IF_ERROR(check_shape(*feature, one.tensor.shape));
   }
   if (item.facts != nullptr)
     for (const MaskFact& mask : item.facts->masks) {
-      ANEMONE_RETURN_IF_ERROR(add(mask.input, "mask"));
-      const Feature& feature = *by_name.find(mask.input);
-      ANEMONE_RETURN_IF_ERROR(check_shape(feature, mask_shape(feature, mask, *item.facts)));
+      ANEMONE_ASSIGN_OR_RETURN(const Feature* feature, take(mask.input, "mask"));
+      ANEMONE_RETURN_IF_ERROR(check_shape(*feature, mask_shape(*feature, mask, *item.facts)));
     }
   for (const CacheBinding& binding : item.caches) {
-    ANEMONE_RETURN_IF_ERROR(add(binding.input, "cache"));
-    ANEMONE_RETURN_IF_ERROR(check_binding(signature, binding));
+    ANEMONE_ASSIGN_OR_RETURN(const Feature* feature, take(binding.input, "cache"));
+    ANEMONE_RETURN_IF_ERROR(check_binding(feature, outputs.find(binding.output), binding));
   }
-  for (const Feature& feature : signature.inputs) {
-    if (given.contains(feature.name)) continue;
+  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+    const Feature& feature = signature.inputs[i];
+    if (is_given[i]) continue;
     if (!feature.is_optional)
       return invalid_argument("[{}] expected a value of {} {}, got none", feature.name,
                               dtype_name(feature.dtype), to_string(feature.shape));

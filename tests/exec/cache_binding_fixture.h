@@ -192,12 +192,12 @@ struct BoundCaches : FusionFixture {
         make(form, step, loaded, static_cast<std::uint32_t>(end) + 1, made[end]);
         const auto kind =
             form == Form::kAppend ? CacheBinding::Kind::kAppend : CacheBinding::Kind::kReplace;
-        const std::string suffix = form == Form::kAppend ? "_new" : "_new_cache";
+        const bool appends = form == Form::kAppend;
         if (form != Form::kStates)
-          bindings[end] = {{"keys", "keys" + suffix, kind, &keys, step.position, step.count,
-                            step.window, step.context},
-                           {"values", "values" + suffix, kind, &values, step.position, step.count,
-                            step.window, step.context}};
+          bindings[end] = {{"keys", appends ? "keys_new" : "keys_new_cache", kind, &keys,
+                            step.position, step.count, step.window, step.context},
+                           {"values", appends ? "values_new" : "values_new_cache", kind, &values,
+                            step.position, step.count, step.window, step.context}};
         items.push_back(
             {&made[end].inputs, &outputs[end], states->get(), &made[end].facts, bindings[end]});
       }
@@ -237,9 +237,9 @@ struct BoundCaches : FusionFixture {
     for (std::int64_t position = 0; position < 12; position += 4) {
       const StepFacts facts{position, 4, 4, masks};
       const auto kind = appends ? CacheBinding::Kind::kAppend : CacheBinding::Kind::kReplace;
-      const std::string suffix = appends ? "_new" : "_new_cache";
-      const CacheBinding bindings[] = {{"keys", "keys" + suffix, kind, &keys, position, 4},
-                                       {"values", "values" + suffix, kind, &values, position, 4}};
+      const CacheBinding bindings[] = {
+          {"keys", appends ? "keys_new" : "keys_new_cache", kind, &keys, position, 4},
+          {"values", appends ? "values_new" : "values_new_cache", kind, &values, position, 4}};
       Outputs outputs;
       BatchItem item{&inputs, &outputs, states->get(), &facts};
       if (form != Form::kStates) item.caches = bindings;

@@ -107,7 +107,7 @@ Result<BindingPlan> plan_bindings(const ModelInfo& info, const BatchItem& item) 
                             item.facts->masks[0].input);
   BindingPlan out;
   const NameIndex tensors(*item.inputs);
-  const auto binding_of = [&](std::string_view name, std::string CacheBinding::*field) {
+  const auto binding_of = [&](std::string_view name, std::string_view CacheBinding::*field) {
     const auto found = std::ranges::find(item.caches, name, field);
     return found == item.caches.end() ? nullptr : &*found;
   };

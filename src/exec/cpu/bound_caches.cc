@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/error.h"
 #include "exec/cache_positions.h"
@@ -10,12 +11,12 @@
 namespace anemone::exec {
 namespace {
 
-// Whether a binding is for this cache, in a shape that the plan can work on.
+// Whether a binding of the cache's input is for this cache, in a shape that the plan can work on.
 bool fits(const PreparedFunction& function, const PreparedCache& cache,
           const CacheBinding& binding) {
   const PreparedInput& input = function.inputs[cache.input];
   const Shape& shape = binding.cache->shape();
-  if (binding.kind != cache.kind || binding.input != input.feature->name ||
+  if (binding.kind != cache.kind ||
       binding.output != function.outputs[cache.output].feature->name ||
       binding.cache->dtype() != cache.dtype)
     return false;
@@ -28,53 +29,68 @@ bool fits(const PreparedFunction& function, const PreparedCache& cache,
          (is_open || shape[2] >= past[2]) && shape[3] == past[3];
 }
 
-const CacheBinding* binding_of(const PreparedFunction& function, const PreparedCache& cache,
-                               const BatchItem& item) {
-  for (const CacheBinding& binding : item.caches)
-    if (fits(function, cache, binding)) return &binding;
-  return nullptr;
-}
-
 // Rows are appended in the caller's memory only if all of them are, and if no mask asks for the
 // layout of the program, in which the rows of the step come last.
-bool appends_in_place(const PreparedFunction& function, const BatchItem& item) {
+bool appends_in_place(const PreparedFunction& function, const BatchItem& item,
+                      const std::vector<const CacheBinding*>& bindings) {
   if (item.facts == nullptr) return false;
-  const bool are_bound = std::ranges::all_of(function.caches, [&](const PreparedCache& cache) {
-    if (cache.kind != CacheBinding::Kind::kAppend) return true;
-    const CacheBinding* binding = binding_of(function, cache, item);
-    return binding != nullptr && binding->position == item.facts->position &&
-           binding->count == item.facts->count;
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    if (function.caches[i].kind != CacheBinding::Kind::kAppend) continue;
+    const CacheBinding* const binding = bindings[i];
+    if (binding == nullptr || binding->position != item.facts->position ||
+        binding->count != item.facts->count)
+      return false;
+  }
+  return std::ranges::all_of(function.inputs, [&](const PreparedInput& input) {
+    return input.mask != MaskFact::Role::kAttentionPastAndStep ||
+           find_mask(item.facts, input.feature->name) != nullptr;
   });
-  return are_bound && std::ranges::all_of(function.inputs, [&](const PreparedInput& input) {
-           return input.mask != MaskFact::Role::kAttentionPastAndStep ||
-                  find_mask(item.facts, input.feature->name) != nullptr;
-         });
+}
+
+// Whether the function can work in place on each cache of the item.
+std::vector<bool> which_are_in_place(const PreparedFunction& function, const BatchItem& item) {
+  std::vector<bool> out(item.caches.size());
+  const std::vector<const CacheBinding*> bindings = bindings_of(function, item);
+  const bool appends = !item.caches.empty() && appends_in_place(function, item, bindings);
+  for (const CacheBinding* binding : bindings)
+    if (binding != nullptr && (binding->kind == CacheBinding::Kind::kReplace || appends))
+      out[static_cast<std::size_t>(binding - item.caches.data())] = true;
+  return out;
 }
 
 }  // namespace
 
-CacheBindings split_bindings(const PreparedFunction& function, const BatchItem& item) {
-  CacheBindings out;
-  const bool appends = !item.caches.empty() && appends_in_place(function, item);
-  for (const CacheBinding& binding : item.caches) {
-    const bool is_known = std::ranges::any_of(function.caches, [&](const PreparedCache& cache) {
-      return fits(function, cache, binding);
-    });
-    const bool is_in_place = is_known && (binding.kind == CacheBinding::Kind::kReplace || appends);
-    (is_in_place ? out.in_place : out.others).push_back(binding);
+std::vector<const CacheBinding*> bindings_of(const PreparedFunction& function,
+                                             const BatchItem& item) {
+  std::vector<const CacheBinding*> out;
+  out.reserve(function.caches.size());
+  BindingCursor bindings(item.caches);
+  for (const PreparedCache& cache : function.caches) {
+    const CacheBinding* const found = bindings.find(function.inputs[cache.input].feature->name);
+    out.push_back(found != nullptr && fits(function, cache, *found) ? found : nullptr);
   }
   return out;
 }
 
-bool are_in_place(const PreparedFunction& function, const BatchItem& item) {
-  return item.caches.empty() || split_bindings(function, item).others.empty();
+CacheBindings split_bindings(const PreparedFunction& function, const BatchItem& item) {
+  CacheBindings out;
+  const std::vector<bool> is_in_place = which_are_in_place(function, item);
+  for (std::size_t i = 0; i < item.caches.size(); ++i)
+    (is_in_place[i] ? out.in_place : out.others).push_back(item.caches[i]);
+  return out;
 }
 
-Result<std::vector<FusedState>> bind_caches(const PreparedFunction& function, const BatchItem& item,
+bool are_in_place(const PreparedFunction& function, const BatchItem& item) {
+  return std::ranges::all_of(which_are_in_place(function, item), std::identity());
+}
+
+Result<std::vector<FusedState>> bind_caches(const PreparedFunction& function,
+                                            const std::vector<const CacheBinding*>& bindings,
                                             Frame& frame, std::vector<BufferRef>& copies) {
   std::vector<FusedState> out;
-  for (const PreparedCache& cache : function.caches) {
-    if (const CacheBinding* binding = binding_of(function, cache, item)) {
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    const PreparedCache& cache = function.caches[i];
+    if (const CacheBinding* binding = bindings[i]) {
       out.push_back({binding->cache->mutable_view().data, binding->cache->shape()[2]});
       continue;
     }

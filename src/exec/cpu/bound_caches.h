@@ -24,10 +24,14 @@ CacheBindings split_bindings(const PreparedFunction& function, const BatchItem& 
 // Whether the function can work in place on all caches of the item.
 bool are_in_place(const PreparedFunction& function, const BatchItem& item);
 
-// The memory of each cache of the function, for an item with bindings in place only. A cache that
-// is not bound is copied from its register; `copies` keep what is given back to the frame after
-// the run. kOutOfMemory.
-Result<std::vector<FusedState>> bind_caches(const PreparedFunction& function, const BatchItem& item,
+// The binding for each cache of the function, nullptr for one without; they are those of the item.
+std::vector<const CacheBinding*> bindings_of(const PreparedFunction& function,
+                                             const BatchItem& item);
+// The memory of each cache of the function, where the bindings of bindings_of() are in place. A
+// cache that is not bound is copied from its register; `copies` keep what is given back to the
+// frame after the run. kOutOfMemory.
+Result<std::vector<FusedState>> bind_caches(const PreparedFunction& function,
+                                            const std::vector<const CacheBinding*>& bindings,
                                             Frame& frame, std::vector<BufferRef>& copies);
 
 }  // namespace anemone::exec

@@ -248,6 +248,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     std::vector<std::size_t> places;
     std::vector<BufferRef> states;
     std::unique_ptr<Frame> frame;
+    std::vector<const CacheBinding*> bindings;
     std::vector<FusedState> caches;
     std::vector<BufferRef> copies;  // of caches
   };
@@ -278,7 +279,9 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
     ANEMONE_RETURN_IF_ERROR(bind_inputs(function, items[i], run.frame->registers, masks));
     place_outputs(function, *items[i].outputs, *run.frame);
-    ANEMONE_ASSIGN_OR_RETURN(run.caches, bind_caches(function, items[i], *run.frame, run.copies));
+    run.bindings = bindings_of(function, items[i]);
+    ANEMONE_ASSIGN_OR_RETURN(run.caches,
+                             bind_caches(function, run.bindings, *run.frame, run.copies));
     interpreters.emplace_back(function, *run.frame, states, run.caches, context.threads,
                               shared_->max_rounds, real_tokens(items[i]));
   }
@@ -297,7 +300,8 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
   }
   for (std::size_t i = 0; i < runs.size() && status.ok(); ++i)
     status = ending_with_memory([&] {
-      return copy_outputs(function, runs[i].frame->registers, *shared_->memory, *items[i].outputs);
+      return copy_outputs(function, runs[i].frame->registers, runs[i].bindings, *shared_->memory,
+                          *items[i].outputs);
     });
   // The files are checked after the outputs were copied: an output may be a constant of a mapped
   // file.

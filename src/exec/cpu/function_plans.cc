@@ -45,15 +45,14 @@ InputShapes shapes_of(const PreparedFunction& function, const std::vector<std::s
   InputShapes out;
   const bool has_facts = has_fact_about_past(item.facts);
   const NameIndex by_name(*item.inputs);
+  BindingCursor bindings(item.caches);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
     if (given != nullptr)
       out.push_back(given->tensor.shape);
     else if (const MaskFact* mask = find_mask(item.facts, input.feature->name))
       out.push_back(mask_shape(*input.feature, *mask, *item.facts));
-    else if (const auto bound =
-                 std::ranges::find(item.caches, input.feature->name, &CacheBinding::input);
-             bound != item.caches.end())
+    else if (const CacheBinding* bound = bindings.find(input.feature->name))
       out.push_back(
           shape_of(*input.feature, *bound,
                    has_facts && std::ranges::find(appended, out.size()) != appended.end()));

@@ -49,12 +49,6 @@ bool is_output_of(const TensorView& value, const Tensor& tensor) {
          tensor.shape() == shape_of_output(value);
 }
 
-bool is_cache(const PreparedFunction& function, std::size_t output) {
-  return std::ranges::any_of(function.caches, [&](const PreparedCache& cache) {
-    return cache.kind == CacheBinding::Kind::kReplace && cache.output == output;
-  });
-}
-
 }  // namespace
 
 Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
@@ -98,6 +92,7 @@ Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Regi
     return binding.kind == CacheBinding::Kind::kAppend;
   });
   const NameIndex by_name(*item.inputs);
+  BindingCursor bindings(item.caches);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
     Register& reg = registers[static_cast<std::size_t>(input.reg)];
@@ -106,9 +101,7 @@ Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Regi
       continue;
     }
     // Only the operation that works on the cache takes it, by another way.
-    if (std::ranges::find(item.caches, input.feature->name, &CacheBinding::input) !=
-        item.caches.end())
-      continue;
+    if (bindings.find(input.feature->name) != nullptr) continue;
     reg.view = given != nullptr ? given->tensor : input.default_value->view();
     // The description says [1] for what is a scalar in the program.
     if (input.type->shape.empty()) reg.view.shape.clear();
@@ -149,28 +142,25 @@ void place_outputs(const PreparedFunction& function, Outputs& outputs, Frame& fr
 }
 
 Status copy_outputs(const PreparedFunction& function, const Registers& registers,
-                    MemoryLimit& limit, Outputs& outputs) {
+                    const std::vector<const CacheBinding*>& bindings, MemoryLimit& limit,
+                    Outputs& outputs) {
+  // Those of caches are in the caller's memory already.
+  std::vector<bool> is_done(function.outputs.size());
+  for (std::size_t c = 0; c < bindings.size(); ++c)
+    if (bindings[c] != nullptr) is_done[function.caches[c].output] = true;
   Outputs old = std::exchange(outputs, {});
   outputs.reserve(function.outputs.size());
-  std::size_t next = 0;  // of `old`, if it is in the order of the signature
-  std::optional<NameIndex<NamedTensor>> old_by_name;
-  const auto find_old = [&](const std::string& name) -> Tensor* {
-    if (next < old.size() && old[next].name == name) return &old[next++].tensor;
-    if (!old_by_name) old_by_name.emplace(old);
-    const auto place = old_by_name->place(name);
-    return place ? &old[*place].tensor : nullptr;
-  };
+  NameCursor old_by_name(old);
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
     const Feature& feature = *function.outputs[i].feature;
     const TensorView& value = registers[static_cast<std::size_t>(function.outputs[i].reg)].view;
-    // A cache of the caller's.
-    if (value.data == nullptr && is_cache(function, i)) continue;
+    if (is_done[i]) continue;
     const auto size = static_cast<std::size_t>(value.size_bytes());
     NamedTensor& out = outputs.emplace_back();
     out.name = feature.name;
-    Tensor* const reused = find_old(feature.name);
-    if (reused != nullptr && is_output_of(value, *reused)) {
-      out.tensor = std::move(*reused);
+    const auto reused = old_by_name.place(feature.name);
+    if (reused && is_output_of(value, old[*reused].tensor)) {
+      out.tensor = std::move(old[*reused].tensor);
       if (out.tensor.view().data == value.data) continue;
     } else if (limit.take(size)) {
       limit.give_back(size);  // it is the caller's from now on

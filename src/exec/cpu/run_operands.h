@@ -40,9 +40,11 @@ Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Regi
 // (MemoryPlan::movable_outputs).
 void place_outputs(const PreparedFunction& function, Outputs& outputs, Frame& frame);
 
-// Copies outputs that are not where they belong yet. kOutOfMemory where there is no room for
-// another copy of an output beside the values of the run.
+// Copies outputs that are not where they belong yet, but not those of caches that the run has bound
+// (bindings_of()). kOutOfMemory where there is no room for another copy of an output beside the
+// values of the run.
 Status copy_outputs(const PreparedFunction& function, const Registers& registers,
-                    MemoryLimit& limit, Outputs& outputs);
+                    const std::vector<const CacheBinding*>& bindings, MemoryLimit& limit,
+                    Outputs& outputs);
 
 }  // namespace anemone::exec
