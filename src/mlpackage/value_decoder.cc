@@ -26,7 +26,7 @@ Status wrong_field(DType dtype, std::string_view field) {
 
 template <typename T>
 void copy_into(std::span<const T> values, Tensor& tensor) {
-  if (!values.empty()) std::memcpy(tensor.mutable_view().data, values.data(), values.size_bytes());
+  if (!values.empty()) std::memcpy(tensor.mutable_data(), values.data(), values.size_bytes());
 }
 
 // Writers widen small integers; the range says whether they fit back.
@@ -61,7 +61,7 @@ Result<Tensor> decode_integers(const ir::Type& type, std::span<const Wide> value
   }
   // Little-endian: the low bytes of a value are its first ones.
   const std::size_t size = static_cast<std::size_t>(bits) / 8;
-  std::byte* out = tensor.mutable_view().data;
+  std::byte* out = tensor.mutable_data();
   for (const Wide value : values) {
     std::memcpy(out, &value, size);
     out += size;

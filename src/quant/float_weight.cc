@@ -43,7 +43,7 @@ StoredWeight store_float(std::shared_ptr<const MatrixSource> matrix, DType float
       ANEMONE_RETURN_IF_ERROR(check_row(*matrix, r, row, float_type));
       store_floats(row, {float_type,
                          {matrix->columns()},
-                         tensor.mutable_view().data + static_cast<std::size_t>(r) * row_bytes});
+                         tensor.mutable_data() + static_cast<std::size_t>(r) * row_bytes});
     }
     matrix->release();
     return tensor;

@@ -116,6 +116,9 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   TensorView view() const { return {dtype_, shape_, storage_.get()}; }
   MutableTensorView mutable_view() { return {dtype_, shape_, storage_.get()}; }
+  // The elements alone, without a copy of the shape.
+  const std::byte* data() const { return storage_.get(); }
+  std::byte* mutable_data() { return storage_.get(); }
   Tensor clone() const { return copy_of(view()); }
   bool empty() const { return storage_ == nullptr; }
 

@@ -121,7 +121,7 @@ std::optional<DType> dtype_of(std::string_view descr) {
 // Elements of an array whose first index runs fastest, in the order in which the last one does.
 void copy_row_major(const char* data, std::size_t size, Tensor& out) {
   const Shape& shape = out.shape();
-  std::byte* to = out.mutable_view().data;
+  std::byte* to = out.mutable_data();
   const auto count = static_cast<std::size_t>(out.view().size());
   std::vector<std::size_t> strides(shape.size());
   std::size_t stride = size;
@@ -182,7 +182,7 @@ Result<Tensor> parse_npy(std::string_view bytes, std::string_view subject) {
   if (*header->is_column_major)
     copy_row_major(data.data(), static_cast<std::size_t>(dtype_bytes(*dtype, 1)), out);
   else if (size > 0)
-    std::memcpy(out.mutable_view().data, data.data(), static_cast<std::size_t>(size));
+    std::memcpy(out.mutable_data(), data.data(), static_cast<std::size_t>(size));
   if (*dtype == DType::kBool)
     for (const std::byte element : out.view().bytes())
       if (element > std::byte{1})

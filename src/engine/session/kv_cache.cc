@@ -126,6 +126,7 @@ std::vector<exec::CacheBinding> KvCache::bindings(std::size_t package, std::int6
                                                   std::int64_t count) {
   std::vector<exec::CacheBinding> out;
   Held& held = packages_[package];
+  out.reserve(held.layouts.size());
   for (std::size_t c = 0; c < held.layouts.size(); ++c) {
     const CacheLayout& layout = held.layouts[c];
     if (layout.kind == Kind::kState) continue;
@@ -241,8 +242,7 @@ void KvCache::clear() {
       if (held.layouts[c].kind == Kind::kGrow)
         tensor = Tensor();
       else if (!tensor.empty())
-        zero_memory(tensor.mutable_view().data,
-                    static_cast<std::size_t>(tensor.view().size_bytes()));
+        zero_memory(tensor.mutable_data(), static_cast<std::size_t>(tensor.view().size_bytes()));
     }
   }
   length_ = 0;

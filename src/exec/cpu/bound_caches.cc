@@ -88,10 +88,11 @@ Result<std::vector<FusedState>> bind_caches(const PreparedFunction& function,
                                             const std::vector<const CacheBinding*>& bindings,
                                             Frame& frame, std::vector<BufferRef>& copies) {
   std::vector<FusedState> out;
+  out.reserve(bindings.size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     const PreparedCache& cache = function.caches[i];
     if (const CacheBinding* binding = bindings[i]) {
-      out.push_back({binding->cache->mutable_view().data, binding->cache->shape()[2]});
+      out.push_back({binding->cache->mutable_data(), binding->cache->shape()[2]});
       continue;
     }
     const TensorView from =

@@ -233,7 +233,11 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   MutableTensorView& view = call.outputs[0];
   const ir::Type& declared = function_.type(op.outputs[0]);
   view.dtype = declared.dtype;
-  view.shape = op.is_statically_checked ? declared.shape : op.fused->output_shape(call.inputs);
+  // Not by one expression, which would make a copy of the shape first.
+  if (op.is_statically_checked)
+    view.shape = declared.shape;
+  else
+    view.shape = op.fused->output_shape(call.inputs);
   if (op.is_statically_checked && function_.memory.has_place(op.outputs[0])) {
     // The register views its place already.
     view.data = place_of(op.outputs[0]);

@@ -45,8 +45,8 @@ Shape shape_of_output(const TensorView& value) {
 
 // Whether the caller's tensor has the type of an output.
 bool is_output_of(const TensorView& value, const Tensor& tensor) {
-  return !tensor.empty() && tensor.dtype() == value.dtype &&
-         tensor.shape() == shape_of_output(value);
+  if (tensor.empty() || tensor.dtype() != value.dtype) return false;
+  return value.shape.empty() ? tensor.shape() == Shape{1} : tensor.shape() == value.shape;
 }
 
 }  // namespace
@@ -130,8 +130,7 @@ void place_outputs(const PreparedFunction& function, Outputs& outputs, Frame& fr
     });
     if (old != outputs.end()) {
       next = old + 1;
-      if (is_output_of(frame.registers[first].view, old->tensor))
-        to = old->tensor.mutable_view().data;
+      if (is_output_of(frame.registers[first].view, old->tensor)) to = old->tensor.mutable_data();
     }
     for (const int reg : movable.registers) {
       const auto index = static_cast<std::size_t>(reg);
@@ -161,14 +160,14 @@ Status copy_outputs(const PreparedFunction& function, const Registers& registers
     const auto reused = old_by_name.place(feature.name);
     if (reused && is_output_of(value, old[*reused].tensor)) {
       out.tensor = std::move(old[*reused].tensor);
-      if (out.tensor.view().data == value.data) continue;
+      if (out.tensor.data() == value.data) continue;
     } else if (limit.take(size)) {
       limit.give_back(size);  // it is the caller's from now on
       out.tensor = Tensor(value.dtype, shape_of_output(value));
     } else {
       return out_of_memory("[{}] not enough memory: the output needs {} bytes", feature.name, size);
     }
-    if (size > 0) std::memcpy(out.tensor.mutable_view().data, value.data, size);
+    if (size > 0) std::memcpy(out.tensor.mutable_data(), value.data, size);
   }
   return {};
 }

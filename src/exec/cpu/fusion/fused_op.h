@@ -71,7 +71,15 @@ struct FusedContext {
 template <typename Count, typename Body>
 void parallel_for_calls(std::span<FusedCall> calls, ThreadPool& threads, const Count& count,
                         std::int64_t grain, const Body& body) {
+  std::int64_t all = 0;
+  for (const FusedCall& call : calls) all += count(call);
+  // So little, as of texts that decode, takes less time than waking other threads.
+  if (all <= grain) {
+    for (FusedCall& call : calls) body(call, 0, count(call));
+    return;
+  }
   std::vector<std::int64_t> first_range = {0};  // of each call
+  first_range.reserve(calls.size() + 1);
   for (const FusedCall& call : calls)
     first_range.push_back(first_range.back() + (count(call) + grain - 1) / grain);
   threads.parallel_for(first_range.back(), 1, [&](std::int64_t range, std::int64_t) {

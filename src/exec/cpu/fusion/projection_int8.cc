@@ -21,6 +21,7 @@ constexpr std::int64_t kPackedBytes = 1 << 20;
 
 thread_local Scratch int8_scratch;
 thread_local Scratch column_scratch;
+thread_local Scratch packed_scratch;  // of the thread that runs the operation, for all threads
 
 // Rows that a thread takes at a time where it is the weights that take the time: whole blocks of
 // about kGemvBytes.
@@ -83,8 +84,7 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
     return std::min(kInt8GemvColumns, run.tokens - group * kInt8GemvColumns);
   };
   const std::int64_t group_bytes = kernels.gemv_pack_bytes(matrix, count_of(0));
-  Scratch shared;
-  auto* packed = shared.take<std::byte>(all_groups * group_bytes);
+  auto* packed = packed_scratch.take<std::byte>(all_groups * group_bytes);
   run.context.threads.parallel_for(all_groups, 1, [&](std::int64_t group, std::int64_t) {
     const Columns columns = columns_of(run, group * kInt8GemvColumns, count_of(group));
     kernels.gemv_pack(matrix, columns.x, count_of(group), packed + group * group_bytes);
@@ -115,8 +115,7 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
   const std::int64_t all_blocks = (run.tokens + kInt8BlockColumns - 1) / kInt8BlockColumns;
   const std::int64_t most =
       std::min(std::max<std::int64_t>(1, kPackedBytes / block_bytes), all_blocks);
-  Scratch shared;
-  auto* packed = shared.take<std::byte>(most * block_bytes);
+  auto* packed = packed_scratch.take<std::byte>(most * block_bytes);
   const bool is_single = has_single_tokens(run);
   for (std::int64_t first_block = 0; first_block < all_blocks; first_block += most) {
     const std::int64_t blocks = std::min(most, all_blocks - first_block);

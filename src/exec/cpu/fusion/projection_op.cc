@@ -29,6 +29,7 @@ std::int64_t ProjectionOp::weight_bytes() const {
 
 std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> calls) const {
   std::vector<ProjectionSegment> segments;
+  segments.reserve(calls.size());
   std::int64_t first = 0;
   for (FusedCall& call : calls) {
     ProjectionSegment& s = segments.emplace_back();
