@@ -105,10 +105,16 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, const Body
 
 void ThreadPool::parallel_for_runs(std::int64_t count, std::int64_t grain,
                                    const std::function<void(std::int64_t, std::int64_t)>& body) {
+  parallel_for_runs(
+      count, grain, [] {}, body);
+}
+
+void ThreadPool::parallel_for_runs(std::int64_t count, std::int64_t grain,
+                                   const std::function<void()>& prepare,
+                                   const std::function<void(std::int64_t, std::int64_t)>& body) {
   grain = std::max<std::int64_t>(1, grain);
   const std::int64_t ranges = count <= 0 ? 0 : (count - 1) / grain + 1;
-  const std::int64_t parts = threads();
-  if (parts == 1 || ranges <= parts) return parallel_for(count, grain, body);
+  const std::int64_t parts = std::min<std::int64_t>(threads(), ranges);
   struct alignas(64) Part {
     std::atomic<std::int64_t> next = 0;  // range
     std::int64_t end = 0;
@@ -120,11 +126,13 @@ void ThreadPool::parallel_for_runs(std::int64_t count, std::int64_t grain,
     part.end = ranges * (p + 1) / parts;
   }
   parallel_for(parts, 1, [&](std::int64_t first, std::int64_t) {
+    bool is_prepared = false;
     for (std::int64_t p = first; p < first + parts; ++p) {
       Part& part = all[static_cast<std::size_t>(p % parts)];
       while (true) {
         const std::int64_t range = part.next.fetch_add(1, std::memory_order_relaxed);
         if (range >= part.end) break;
+        if (!std::exchange(is_prepared, true)) prepare();
         body(range * grain, std::min(count, (range + 1) * grain));
       }
     }

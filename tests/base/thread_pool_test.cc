@@ -73,6 +73,26 @@ TEST_P(ThreadPoolOfSize, RunsCoverEachIndexOnceToo) {
     }
 }
 
+TEST_P(ThreadPoolOfSize, RunsPrepareEachThreadBeforeItsBodies) {
+  ThreadPool pool(GetParam());
+  thread_local int prepared_for = 0;
+  for (int loop = 1; loop <= 50; ++loop) {
+    std::atomic<int> preparations = 0;
+    std::atomic<int> strangers = 0;
+    const std::int64_t count = loop % 7 * 3;
+    pool.parallel_for_runs(
+        count, 2,
+        [&] {
+          prepared_for = loop;
+          ++preparations;
+        },
+        [&](std::int64_t, std::int64_t) { strangers += prepared_for != loop; });
+    EXPECT_EQ(strangers, 0);
+    EXPECT_LE(preparations, std::min<std::int64_t>(GetParam(), (count + 1) / 2));
+    EXPECT_EQ(preparations > 0, count > 0);
+  }
+}
+
 // Whoever is done helps: one slow range does not keep its neighbours waiting.
 TEST(ThreadPool, RunsAreFinishedByWhoeverIsFree) {
   ThreadPool pool(2);

@@ -21,7 +21,7 @@ constexpr std::int64_t kPackedBytes = 1 << 20;
 
 thread_local Scratch int8_scratch;
 thread_local Scratch column_scratch;
-thread_local Scratch packed_scratch;  // of the thread that runs the operation, for all threads
+thread_local Scratch packed_scratch;
 
 // Rows that a thread takes at a time where it is the weights that take the time: whole blocks of
 // about kGemvBytes.
@@ -84,14 +84,21 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
     return std::min(kInt8GemvColumns, run.tokens - group * kInt8GemvColumns);
   };
   const std::int64_t group_bytes = kernels.gemv_pack_bytes(matrix, count_of(0));
-  auto* packed = packed_scratch.take<std::byte>(all_groups * group_bytes);
-  run.context.threads.parallel_for(all_groups, 1, [&](std::int64_t group, std::int64_t) {
-    const Columns columns = columns_of(run, group * kInt8GemvColumns, count_of(group));
-    kernels.gemv_pack(matrix, columns.x, count_of(group), packed + group * group_bytes);
-  });
   const std::int64_t scratch_bytes = kernels.gemv_scratch_bytes(matrix);
+  // Each thread packs the columns for itself: the others would wait for the one that did it for
+  // all, and then read them from its cache, where the next product could not overwrite them at
+  // once.
   run.context.threads.parallel_for_runs(
-      matrix.rows, rows_per_range(matrix), [&](std::int64_t begin, std::int64_t end) {
+      matrix.rows, rows_per_range(matrix),
+      [&] {
+        auto* packed = packed_scratch.take<std::byte>(all_groups * group_bytes);
+        for (std::int64_t group = 0; group < all_groups; ++group) {
+          const Columns columns = columns_of(run, group * kInt8GemvColumns, count_of(group));
+          kernels.gemv_pack(matrix, columns.x, count_of(group), packed + group * group_bytes);
+        }
+      },
+      [&](std::int64_t begin, std::int64_t end) {
+        const auto* packed = packed_scratch.taken<std::byte>();
         auto* scratch = int8_scratch.take<std::byte>(scratch_bytes);
         for (std::int64_t r0 = begin; r0 < end; r0 += kInt8BlockRows) {
           const std::int64_t rows = std::min(end - r0, kInt8BlockRows);

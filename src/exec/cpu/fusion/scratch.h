@@ -18,6 +18,11 @@ class Scratch {
       storage_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
       bytes_ = bytes;
     }
+    return taken<T>();
+  }
+  // What the last take() gave.
+  template <typename T>
+  T* taken() const {
     const auto at = reinterpret_cast<std::uintptr_t>(storage_.get());
     return reinterpret_cast<T*>((at + kAlignment - 1) / kAlignment * kAlignment);
   }
