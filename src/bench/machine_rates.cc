@@ -32,13 +32,24 @@ constexpr std::size_t kBlockBytes = 4 << 20;  // what a thread reads in one call
 
 using Word = std::uint64_t __attribute__((vector_size(16)));
 
+// How far ahead memory is prefetched: loads alone leave a third of its speed unused on processors
+// whose own prefetchers are weak or off, as in some virtual machines.
+constexpr std::size_t kAheadBytes = 8192;
+
 // Sums over several chains, so that enough loads are in flight and only memory limits the speed.
 std::uint64_t sum_of(const std::byte* at, std::size_t bytes) {
   constexpr std::size_t kWords = 8;
+  constexpr std::size_t kLine = 64;
   Word sums[kWords] = {};
-  for (std::size_t i = 0; i < bytes; i += kWords * sizeof(Word))
+  for (std::size_t i = 0; i < bytes; i += kWords * sizeof(Word)) {
+    for (std::size_t line = 0; line < kWords * sizeof(Word); line += kLine)
+      // The address may lie beyond the memory: a prefetch is a hint and never faults.
+      __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) + i +
+                                                       line + kAheadBytes),
+                         0, 2);
     for (std::size_t w = 0; w < kWords; ++w)
       sums[w] += *reinterpret_cast<const Word*>(at + i + w * sizeof(Word));
+  }
   std::uint64_t total = 0;
   for (const Word& sum : sums) total += sum[0] + sum[1];
   return total;
