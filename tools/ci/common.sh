@@ -45,7 +45,8 @@ debian_mirror() {
   echo "${found:-http://deb.debian.org/debian}"
 }
 
-# run_checks COMMAND...: each is the name of a script of tools/ci with its options; all run, also after a failure.
+# run_checks COMMAND...: each is the name of a script of tools/ci with its options; all run, also after a failure. One
+# that hangs is ended after $check_minutes (default: 120) and has failed.
 # Prints the end of what each failed one said once more, where a reader of the last lines finds it, then the time of
 # each. Its status is the number of failures.
 run_checks() {
@@ -55,7 +56,7 @@ run_checks() {
     log=build/check.${#times[@]}.log
     # Words of their own: a script and its options.
     # shellcheck disable=SC2086
-    if tools/ci/$check 2>&1 | tee "$log"; then
+    if timeout --kill-after=30 "${check_minutes:-120}m" tools/ci/$check 2>&1 | tee "$log"; then
       times+=("$(printf '%6d s  passed  %s' $((SECONDS - before)) "$check")")
     else
       times+=("$(printf '%6d s  FAILED  %s' $((SECONDS - before)) "$check")")
