@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -11,6 +12,8 @@
 
 namespace anemone {
 
+// The name by which an item is found. A type whose `name` is another member has its own name_of()
+// in its namespace.
 template <typename T>
 std::string_view name_of(const T& named) {
   if constexpr (std::is_pointer_v<T>)
@@ -23,19 +26,19 @@ std::string_view name_of(const T& named) {
 
 // The place of the first one of that name.
 template <typename T>
-std::optional<std::size_t> first_place(const std::vector<T>& named, std::string_view name) {
+std::optional<std::size_t> first_place(std::span<const T> named, std::string_view name) {
   for (std::size_t i = 0; i < named.size(); ++i)
     if (name_of(named[i]) == name) return i;
   return std::nullopt;
 }
 
-// Finds the items of a vector, or the objects that its pointers lead to, by their `name`. The time
+// Finds the items of a vector, or the objects that its pointers lead to, by their names. The time
 // does not grow with their number, which in a file of somebody else may be forty thousand. The
 // vector must not change while the index is in use. Read-only, so thread-safe.
 template <typename T>
 class NameIndex {
  public:
-  explicit NameIndex(const std::vector<T>& named) : named_(named) {
+  explicit NameIndex(std::span<const T> named) : named_(named) {
     if (named.size() <= kFew) return;
     places_.reserve(named.size());
     for (std::size_t i = 0; i < named.size(); ++i) places_.emplace(name_of(named[i]), i);
@@ -58,16 +61,18 @@ class NameIndex {
  private:
   static constexpr std::size_t kFew = 16;  // so many names are compared faster than hashed
 
-  const std::vector<T>& named_;
+  const std::span<const T> named_;
   std::unordered_map<std::string_view, std::size_t> places_;
 };
+template <typename T>
+NameIndex(const std::vector<T>&) -> NameIndex<T>;
 
 // Finds the items of a vector whose names mostly come in its order, each once: then one comparison
 // finds it. The rules of NameIndex hold. For one thread at a time.
 template <typename T>
 class NameCursor {
  public:
-  explicit NameCursor(const std::vector<T>& named) : named_(named) {}
+  explicit NameCursor(std::span<const T> named) : named_(named) {}
 
   std::optional<std::size_t> place(std::string_view name) {
     std::optional<std::size_t> found;
@@ -90,10 +95,12 @@ class NameCursor {
   // An index of so many names costs more than a few searches.
   static constexpr std::size_t kFew = 256;
 
-  const std::vector<T>& named_;
+  const std::span<const T> named_;
   std::size_t next_ = 0;
   std::optional<NameIndex<T>> index_;
 };
+template <typename T>
+NameCursor(const std::vector<T>&) -> NameCursor<T>;
 
 // The first names of a list, "a, b, c", for an error that says which names exist.
 template <typename T>

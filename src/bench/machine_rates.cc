@@ -32,7 +32,7 @@ constexpr std::size_t kBlockBytes = 4 << 20;  // what a thread reads in one call
 
 using Word = std::uint64_t __attribute__((vector_size(16)));
 
-// How far ahead memory is prefetched: loads alone leave a third of its speed unused on processors
+// How far ahead memory is prefetched: loads alone leave a quarter of its speed unused on processors
 // whose own prefetchers are weak or off, as in some virtual machines.
 constexpr std::size_t kAheadBytes = 8192;
 

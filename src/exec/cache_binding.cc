@@ -50,15 +50,6 @@ Shape taken_shape(const Shape& declared, const CacheBinding& binding) {
   return out;
 }
 
-const CacheBinding* BindingCursor::find(std::string_view input) {
-  if (next_ >= bindings_.size() || bindings_[next_].input != input) {
-    const auto found = std::ranges::find(bindings_, input, &CacheBinding::input);
-    if (found == bindings_.end()) return nullptr;
-    next_ = static_cast<std::size_t>(found - bindings_.begin());
-  }
-  return &bindings_[next_++];
-}
-
 Status check_binding(const Signature& signature, const CacheBinding& binding) {
   return check_binding(signature.input(binding.input), signature.output(binding.output), binding);
 }

@@ -6,7 +6,6 @@
 
 #include <anemone/status.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -49,19 +48,10 @@ struct CacheBinding {
 // input; where that leaves the positions open, `binding.past` says how many they are.
 Shape taken_shape(const Shape& declared, const CacheBinding& binding);
 
-// Finds the bindings of a run by the names of their inputs. Those that are asked for in the order
-// of the bindings are found by one comparison. For one thread at a time.
-class BindingCursor {
- public:
-  // `bindings` outlive this.
-  explicit BindingCursor(std::span<const CacheBinding> bindings) : bindings_(bindings) {}
-  // nullptr when there is none.
-  const CacheBinding* find(std::string_view input);
-
- private:
-  std::span<const CacheBinding> bindings_;
-  std::size_t next_ = 0;
-};
+// Bindings are found by their inputs (base/name_index.h).
+inline std::string_view name_of(const CacheBinding& binding) {
+  return binding.input;
+}
 
 // kInvalidArgument where a binding does not fit the function: names, dtypes, shapes, positions.
 Status check_binding(const Signature& signature, const CacheBinding& binding);

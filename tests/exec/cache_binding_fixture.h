@@ -190,9 +190,8 @@ struct BoundCaches : FusionFixture {
       for (; end < steps.size() && steps[end].function == steps[begin].function; ++end) {
         const Step& step = steps[end];
         make(form, step, loaded, static_cast<std::uint32_t>(end) + 1, made[end]);
-        const auto kind =
-            form == Form::kAppend ? CacheBinding::Kind::kAppend : CacheBinding::Kind::kReplace;
         const bool appends = form == Form::kAppend;
+        const auto kind = appends ? CacheBinding::Kind::kAppend : CacheBinding::Kind::kReplace;
         if (form != Form::kStates)
           bindings[end] = {{"keys", appends ? "keys_new" : "keys_new_cache", kind, &keys,
                             step.position, step.count, step.window, step.context},

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/name_index.h"
 #include "exec/cache_positions.h"
 
 namespace anemone::exec {
@@ -64,7 +65,7 @@ std::vector<const CacheBinding*> bindings_of(const PreparedFunction& function,
                                              const BatchItem& item) {
   std::vector<const CacheBinding*> out;
   out.reserve(function.caches.size());
-  BindingCursor bindings(item.caches);
+  NameCursor bindings(item.caches);
   for (const PreparedCache& cache : function.caches) {
     const CacheBinding* const found = bindings.find(function.inputs[cache.input].feature->name);
     out.push_back(found != nullptr && fits(function, cache, *found) ? found : nullptr);

@@ -45,7 +45,7 @@ InputShapes shapes_of(const PreparedFunction& function, const std::vector<std::s
   InputShapes out;
   const bool has_facts = has_fact_about_past(item.facts);
   const NameIndex by_name(*item.inputs);
-  BindingCursor bindings(item.caches);
+  NameCursor bindings(item.caches);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
     if (given != nullptr)

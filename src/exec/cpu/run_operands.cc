@@ -92,7 +92,7 @@ Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Regi
     return binding.kind == CacheBinding::Kind::kAppend;
   });
   const NameIndex by_name(*item.inputs);
-  BindingCursor bindings(item.caches);
+  NameCursor bindings(item.caches);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
     Register& reg = registers[static_cast<std::size_t>(input.reg)];
@@ -151,9 +151,9 @@ Status copy_outputs(const PreparedFunction& function, const Registers& registers
   outputs.reserve(function.outputs.size());
   NameCursor old_by_name(old);
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
+    if (is_done[i]) continue;
     const Feature& feature = *function.outputs[i].feature;
     const TensorView& value = registers[static_cast<std::size_t>(function.outputs[i].reg)].view;
-    if (is_done[i]) continue;
     const auto size = static_cast<std::size_t>(value.size_bytes());
     NamedTensor& out = outputs.emplace_back();
     out.name = feature.name;

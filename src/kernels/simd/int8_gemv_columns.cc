@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
 #include <bit>
-#include <cstring>
 #include <new>
 #include <type_traits>
 
