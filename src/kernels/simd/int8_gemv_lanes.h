@@ -64,7 +64,7 @@ class LaneProducts {
   static constexpr int kChains = 2;
   // Farther than rows that are read one after the other: each cache line of these is multiplied
   // sixteen times, and an uneven supply of lines costs more.
-  static constexpr std::int64_t kAhead = 2 * kAheadBytes;
+  static constexpr std::int64_t kFar = 2 * kFarBytes;
   // The weights have their sign, so it is the parts of the columns that have an offset.
   struct SignedBytes : BytesRow {
     static constexpr int kOffset = 0;
@@ -93,7 +93,7 @@ class LaneProducts {
         constexpr int kRow = i / 2;
         if constexpr (i % 2 == 0)
           // What follows the rows in memory, in its order.
-          prefetch(rows[0] + (step * kRows + kRow) * kStep, kAhead);
+          prefetch(rows[0] + (step * kRows + kRow) * kStep, kFar, kNearBytes);
         else
           sums.weights[kRow] = _mm512_dpbusd_epi32(sums.weights[kRow], ones,
                                                    _mm512_loadu_si512(rows[kRow] + step * kStep));

@@ -13,8 +13,12 @@ namespace anemone::kernels::simd::int8_split {
 
 inline constexpr std::int64_t kStep = 64;  // elements
 // How far ahead of the multiplication memory is prefetched. The processor prefetches by itself, but
-// only up to the end of a page.
-inline constexpr std::int64_t kAheadBytes = 8192;
+// only up to the end of a page. Far ahead goes into the second-level cache: into the nearest one
+// fewer lines can be on their way at a time. The processor drops such a prefetch where too many
+// lines are on their way already, and the multiplication would then wait for memory. So another one
+// follows when the line is near, into the nearest cache, which waits for room instead.
+inline constexpr std::int64_t kFarBytes = 8192;
+inline constexpr std::int64_t kNearBytes = 3072;
 
 // The order in which the parts of a row come out of a read. Where it is not that of memory, a read
 // gives two steps.
@@ -41,27 +45,34 @@ inline std::int64_t few_steps(const Matrix& m) {
 inline __m512i flip(__m512i parts) {
   return _mm512_xor_si512(parts, _mm512_set1_epi8(-128));
 }
-// Prefetches what lies `distance` bytes after `at` into the second-level cache: into the nearest
-// one fewer lines can be on their way at a time. Always inlined: GCC takes the function for one
-// without effect and leaves out calls of it.
-[[gnu::always_inline]] inline void prefetch(const std::byte* at, std::int64_t distance) {
-  // The address may lie beyond the mapping: a prefetch is a hint and never faults.
-  _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) +
-                                             static_cast<std::uintptr_t>(distance)),
-               _MM_HINT_T1);
+// What lies `bytes` after `at`. It may lie beyond the mapping: a prefetch is a hint and never
+// faults.
+inline const char* after(const std::byte* at, std::int64_t bytes) {
+  return reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) +
+                                       static_cast<std::uintptr_t>(bytes));
 }
 
-// The same for the bytes of a read, `distance` bytes after the begin of the row.
+// Prefetches what lies `far` and what lies `near` bytes after `at`. Always inlined: GCC takes the
+// function for one without effect and leaves out calls of it.
+[[gnu::always_inline]] inline void prefetch(const std::byte* at, std::int64_t far,
+                                            std::int64_t near) {
+  _mm_prefetch(after(at, far), _MM_HINT_T1);
+  _mm_prefetch(after(at, near), _MM_HINT_T0);
+}
+
+// The same for the bytes of a read, from the begin of the row.
 template <typename Row>
-[[gnu::always_inline]] inline void prefetch_read(const Row& row, std::int64_t distance) {
+[[gnu::always_inline]] inline void prefetch_read(const Row& row, std::int64_t far,
+                                                 std::int64_t near) {
   constexpr std::int64_t kLine = 64;
-  for (std::int64_t i = 0; i < Row::kReadBytes; i += kLine) prefetch(row.at, distance + i);
+  for (std::int64_t i = 0; i < Row::kReadBytes; i += kLine) prefetch(row.at, far + i, near + i);
 }
 
-// For rows that are read one after the other: kAheadBytes after what is read at `step`.
+// For rows that are read one after the other: what follows what is read at `step`.
 template <typename Row>
 [[gnu::always_inline]] inline void prefetch_after(const Row& row, std::int64_t step) {
-  prefetch_read(row, step / Row::kSteps * Row::kReadBytes + kAheadBytes);
+  const std::int64_t at = step / Row::kSteps * Row::kReadBytes;
+  prefetch_read(row, at + kFarBytes, at + kNearBytes);
 }
 
 // Where to prefetch while groups of kRows rows are read, each row of a group at the same time: what
@@ -69,9 +80,9 @@ template <typename Row>
 template <typename Row, int kRows>
 class AheadOfRows {
  public:
-  AheadOfRows(std::int64_t row_bytes, std::int64_t depth)
+  AheadOfRows(std::int64_t row_bytes, std::int64_t depth, std::int64_t ahead_bytes)
       : reads_((depth + kElements - 1) / kElements), group_bytes_(kRows * row_bytes) {
-    for (read_ = kAheadBytes / (kRows * Row::kReadBytes); read_ >= reads_; read_ -= reads_)
+    for (read_ = ahead_bytes / (kRows * Row::kReadBytes); read_ >= reads_; read_ -= reads_)
       group_ += group_bytes_;
   }
   // The distance from the begin of a row to what is prefetched beside its next read.
