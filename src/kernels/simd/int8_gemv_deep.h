@@ -30,12 +30,6 @@ struct Chains {
   static constexpr int kCount = kIsSplit ? Row::kSteps : 1;
   static constexpr int kLow = kIsSplit && Row::kHasLow ? 2 : 1;
 
-  Chains() {
-    for_each([&](auto r, auto n, auto c) {
-      high[r][n][c] = _mm512_setzero_si512();
-      unroll<kLow>([&](auto l) { low[r][n][c][l] = _mm512_setzero_si512(); });
-    });
-  }
   template <typename Body>
   static void for_each(const Body& body) {
     unroll<kRows>([&](auto r) {
@@ -45,16 +39,18 @@ struct Chains {
   LaneSums<kRows, kColumns> sums() const {
     LaneSums<kRows, kColumns> out;
     for_each([&](auto r, auto n, auto c) {
+      const __m512i highs = high[r][n][c].lanes();
+      const __m512i first = low[r][n][c][0].lanes();
       const __m512i lows =
-          kLow == 2 ? _mm512_add_epi32(low[r][n][c][0], low[r][n][c][kLow - 1]) : low[r][n][c][0];
-      out.high[r][n] = c == 0 ? high[r][n][c] : _mm512_add_epi32(out.high[r][n], high[r][n][c]);
+          kLow == 2 ? _mm512_add_epi32(first, low[r][n][c][kLow - 1].lanes()) : first;
+      out.high[r][n] = c == 0 ? highs : _mm512_add_epi32(out.high[r][n], highs);
       out.low[r][n] = c == 0 ? lows : _mm512_add_epi32(out.low[r][n], lows);
     });
     return out;
   }
 
-  __m512i high[kRows][kColumns][kCount];
-  __m512i low[kRows][kColumns][kCount][kLow];
+  ProductSums high[kRows][kColumns][kCount];
+  ProductSums low[kRows][kColumns][kCount][kLow];
 };
 
 template <typename Row, int kRows, int kColumns>
@@ -76,14 +72,9 @@ inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const 
       const __m512i x_high = _mm512_load_si512(at);
       const __m512i x_low = _mm512_load_si512(at + kStep);
       unroll<kRows>([&](auto r) {
-        __m512i& high_sum = sums.high[r][n][kChain];
-        __m512i& low_sum = sums.low[r][n][kChain][0];
-        high_sum = _mm512_dpbusd_epi32(high_sum, high[r][s], x_high);
-        low_sum = _mm512_dpbusd_epi32(low_sum, high[r][s], x_low);
-        if constexpr (Row::kHasLow) {
-          __m512i& mixed_sum = sums.low[r][n][kChain][Sums::kLow - 1];
-          mixed_sum = _mm512_dpbusd_epi32(mixed_sum, low[r][s], x_high);
-        }
+        sums.high[r][n][kChain].add(high[r][s], x_high);
+        sums.low[r][n][kChain][0].add(high[r][s], x_low);
+        if constexpr (Row::kHasLow) sums.low[r][n][kChain][Sums::kLow - 1].add(low[r][s], x_high);
       });
     });
   });

@@ -13,6 +13,21 @@ namespace anemone::kernels::simd::int8_split {
 
 inline constexpr std::int64_t kTileBytes = 1024;  // 16 rows of 64 bytes
 
+// Sums of products, one per lane of 32 bits. As an __m512i, which is of another type than what the
+// instruction has, GCC 12 copies such sums to another register and back for each instruction.
+class ProductSums {
+ public:
+  // Adds the products of each lane's four bytes, of which those of `x` are unsigned.
+  [[gnu::always_inline]] void add(__m512i x, __m512i w) {
+    lanes_ = reinterpret_cast<Lanes>(_mm512_dpbusd_epi32(lanes(), x, w));
+  }
+  [[gnu::always_inline]] __m512i lanes() const { return reinterpret_cast<__m512i>(lanes_); }
+
+ private:
+  using Lanes = std::int32_t __attribute__((vector_size(64)));
+  Lanes lanes_ = {};
+};
+
 struct Int8Split16 {
   __m512i high;  // sixteen integers
   __m512i low;
