@@ -57,12 +57,12 @@ __m512i step_of(Order order, std::int64_t step, __m512i first, __m512i second) {
 struct ReadParts {
   ReadParts(Order order, const Half* x, std::int64_t left, float inverse) {
     const PositiveParts first = split_column(x, left, inverse);
-    high[0] = first.signed_high();
-    low[0] = first.signed_low();
+    high[0] = signed_high(first.high);
+    low[0] = signed_low(first.low);
     if (order == Order::kMemory) return;
     const PositiveParts second = split_column(x + kStep, left - kStep, inverse);
-    order_steps(order, high, second.signed_high());
-    order_steps(order, low, second.signed_low());
+    order_steps(order, high, signed_high(second.high));
+    order_steps(order, low, signed_low(second.low));
   }
   __m512i high[2];
   __m512i low[2];

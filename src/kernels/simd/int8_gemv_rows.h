@@ -130,12 +130,12 @@ struct OnePartRow {
   const std::byte* at;
 };
 
-// The base of rows whose weights are two int8 parts, high and low.
+// The base of rows whose weights are two int8 parts, as PositiveParts has them.
 struct TwoPartsRow {
   static constexpr bool kHasLow = true;
   static constexpr bool kHasBlockSums = false;
   static constexpr int kOffset = 128;
-  static constexpr int kLowOffset = 128;
+  static constexpr int kLowOffset = 64;
   static constexpr float kUnit = 1;
 };
 
@@ -182,8 +182,8 @@ struct Palette16Row : TwoPartsRow {
   static constexpr std::int64_t kReadBytes = kStep;
   Palette16Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)),
-        table_high(flip(_mm512_load_si512(block.table(r)))),
-        table_low(flip(_mm512_load_si512(block.table(r) + kStep))) {}
+        table_high(_mm512_load_si512(block.table(r))),
+        table_low(_mm512_load_si512(block.table(r) + kStep)) {}
   __m512i read(std::int64_t step, __mmask64 mask) const { return read_pairs(at, step, mask); }
   template <int s>
   void split(__m512i pairs, __m512i& high, __m512i& low) const {
@@ -200,7 +200,6 @@ struct Palette16Row : TwoPartsRow {
 struct Int4BlockRow : TwoPartsRow {
   static constexpr int kSteps = 2;
   static constexpr std::int64_t kReadBytes = kStep;
-  static constexpr int kLowOffset = 64;
   Int4BlockRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
   struct Blocks {
@@ -317,15 +316,9 @@ struct Int8BlockSumsRow : Int8Blocks<kDepth> {
   __m512i by_quarter = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 };
 
-// The base of rows whose parts are made on the way, of sixteen integers at a time.
-struct MadePartsRow : TwoPartsRow {
-  static constexpr int kLowOffset = 64;
-  static_assert(kOffset == 128, "as PositiveParts has them");
-};
-
 // A row of int8 in scale blocks, with the parts that RowBlock::expand() gives.
 template <int kDepth>
-struct Int8BlockPartsRow : Int8Blocks<kDepth>, MadePartsRow {
+struct Int8BlockPartsRow : Int8Blocks<kDepth>, TwoPartsRow {
   using Base = Int8Blocks<kDepth>;
   struct Blocks {
     typename Base::Bytes bytes;
@@ -348,7 +341,7 @@ struct Int8BlockPartsRow : Int8Blocks<kDepth>, MadePartsRow {
 };
 
 // fp16, multiplied to be integers.
-struct HalvesRow : MadePartsRow {
+struct HalvesRow : TwoPartsRow {
   static constexpr int kSteps = 1;
   static constexpr std::int64_t kReadBytes = 2 * kStep;
   HalvesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)

@@ -28,7 +28,7 @@ struct Palette64Row : TwoPartsRow {
   static constexpr int kSteps = 1;
   static constexpr std::int64_t kReadBytes = kSixBitStepBytes;
   Palette64Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
-      : at(m.row(begin + r)), table(block.table(r), kOffset) {}
+      : at(m.row(begin + r)), table(block.table(r)) {}
   // The indices, as Table<64>::find() takes them.
   __m512i read(std::int64_t step, __mmask64 mask) const {
     const std::byte* const from = at + step * kSixBitStepBytes;
@@ -49,7 +49,7 @@ struct Palette256Row : TwoPartsRow {
   static constexpr int kSteps = 1;
   static constexpr std::int64_t kReadBytes = kStep;
   Palette256Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
-      : at(m.row(begin + r)), table(block.table(r), kOffset) {}
+      : at(m.row(begin + r)), table(block.table(r)) {}
   __m512i read(std::int64_t step, __mmask64 mask) const {
     return _mm512_maskz_loadu_epi8(mask, at + step * kStep);
   }
@@ -82,8 +82,9 @@ void expand_entries(const RowBlock& block, const RowBlock::Part& p, const Indice
   std::int8_t* to_high = p.high;
   std::int8_t* to_low = p.low;
   for (std::int64_t r = p.begin; r < end;) {
-    const std::int8_t* const address = block.table(r);
-    const Table<kEntries> table(address, 0);
+    const std::uint8_t* const address = block.table(r);
+    Table<kEntries> table(address);
+    table.make_signed();
     for (; r < end && block.table(r) == address; ++r) {
       const __m512i index = indices_of(_mm512_maskz_loadu_epi8(mask, from));
       __m512i high;

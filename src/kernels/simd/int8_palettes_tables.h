@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <immintrin.h>
 
+#include "kernels/simd/int8_split_vectors.h"
+
 namespace anemone::kernels::simd::int8_split {
 namespace ANEMONE_PALETTES_NAMESPACE {
 
@@ -23,24 +25,26 @@ inline __m512i spread_six_bits(__m512i packed) {
                                       _mm512_permutexvar_epi8(_mm512_load_si512(kSixes), packed));
 }
 
-// The parts of kEntries entries, as RowBlock::table() has them, with `flip` (128 or 0) added to
-// each, which makes them unsigned.
+// The parts of kEntries entries, as RowBlock::table() has them. make_signed() takes away what makes
+// them positive.
 template <int kEntries>
 class Table;
 
 template <>
 class Table<64> {
  public:
-  Table(const std::int8_t* table, int flip)
-      : high_(_mm512_xor_si512(_mm512_load_si512(table), bytes(flip))),
-        low_(_mm512_xor_si512(_mm512_load_si512(table + 64), bytes(flip))) {}
+  explicit Table(const std::uint8_t* table)
+      : high_(_mm512_load_si512(table)), low_(_mm512_load_si512(table + 64)) {}
+  void make_signed() {
+    high_ = signed_high(high_);
+    low_ = signed_low(low_);
+  }
   void find(__m512i index, __m512i& high, __m512i& low) const {
     high = _mm512_permutexvar_epi8(index, high_);
     low = _mm512_permutexvar_epi8(index, low_);
   }
 
  private:
-  static __m512i bytes(int value) { return _mm512_set1_epi8(static_cast<char>(value)); }
   __m512i high_;
   __m512i low_;
 };
@@ -49,11 +53,16 @@ class Table<64> {
 template <>
 class Table<256> {
  public:
-  Table(const std::int8_t* table, int flip) {
-    const __m512i bytes = _mm512_set1_epi8(static_cast<char>(flip));
+  explicit Table(const std::uint8_t* table) {
     for (int i = 0; i < 4; ++i) {
-      high_[i] = _mm512_xor_si512(_mm512_load_si512(table + 64 * i), bytes);
-      low_[i] = _mm512_xor_si512(_mm512_load_si512(table + 256 + 64 * i), bytes);
+      high_[i] = _mm512_load_si512(table + 64 * i);
+      low_[i] = _mm512_load_si512(table + 256 + 64 * i);
+    }
+  }
+  void make_signed() {
+    for (int i = 0; i < 4; ++i) {
+      high_[i] = signed_high(high_[i]);
+      low_[i] = signed_low(low_[i]);
     }
   }
   void find(__m512i index, __m512i& high, __m512i& low) const {
@@ -82,20 +91,23 @@ inline __m512i spread_six_bits(__m512i packed) {
                                                                          7, 7, 8, 9, 10, 10, 11)));
 }
 
-// The parts of kEntries entries, as RowBlock::table() has them, with `flip` (128 or 0) added to
-// each, which makes them unsigned.
+// The parts of kEntries entries, as RowBlock::table() has them. make_signed() takes away what makes
+// them positive.
 //
 // The instruction looks words up: a word of the table is the high part of an entry and above it the
 // low one. It finds the words of 32 indices, those of the even elements or those of the odd ones.
 template <int kEntries>
 class Table {
  public:
-  Table(const std::int8_t* table, int flip) {
-    const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
+  explicit Table(const std::uint8_t* table) {
     for (int i = 0; i < kRegisters; ++i)
-      words_[i] = _mm512_xor_si512(
-          flips, _mm512_or_si512(load(table + 32 * i),
-                                 _mm512_slli_epi16(load(table + kEntries + 32 * i), 8)));
+      words_[i] = _mm512_or_si512(load(table + 32 * i),
+                                  _mm512_slli_epi16(load(table + kEntries + 32 * i), 8));
+  }
+  void make_signed() {
+    for (__m512i& words : words_)
+      words = _mm512_sub_epi8(_mm512_xor_si512(words, _mm512_set1_epi16(0x80)),
+                              _mm512_set1_epi16(64 << 8));
   }
   // `indices`: of spread_six_bits(), or for 256 entries one per byte.
   [[gnu::always_inline]] void find(__m512i indices, __m512i& high, __m512i& low) const {
@@ -115,7 +127,7 @@ class Table {
 
  private:
   static constexpr int kRegisters = kEntries / 32;
-  static __m512i load(const std::int8_t* at) {
+  static __m512i load(const std::uint8_t* at) {
     return _mm512_cvtepu8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(at)));
   }
   // The words of the lowest six bits of each index.

@@ -76,10 +76,10 @@ void RowBlock::expand_nibbles(const Part& p) const {
   }
   std::int8_t* to_low = p.low;
   for (std::int64_t r = p.begin; r < end; ++r) {
-    const std::int8_t* const table = tables_[r];
-    const __m512i index = spread_nibbles(_mm256_maskz_loadu_epi8(mask, from));
-    _mm512_store_si512(to_high, _mm512_shuffle_epi8(_mm512_load_si512(table), index));
-    _mm512_store_si512(to_low, _mm512_shuffle_epi8(_mm512_load_si512(table + kStep), index));
+    const std::uint8_t* const table = tables_[r];
+    PositiveParts::load(table, table + kStep)
+        .find(spread_nibbles(_mm256_maskz_loadu_epi8(mask, from)))
+        .store_signed(to_high, to_low);
     from += row_bytes;
     to_high += kStep;
     to_low += kStep;

@@ -52,9 +52,9 @@ class RowBlock {
   const float* scales() const { return scales_; }
   // What an element of fp16 is multiplied with to be 128 * high + low.
   float inverse_scale(std::int64_t r) const { return scales_[r] == 0 ? 0 : 128 / scales_[r]; }
-  // The table of row r of a palette: the parts of its entries, all high ones, then all low ones.
-  // 16 entries stand there four times.
-  const std::int8_t* table(std::int64_t r) const { return tables_[r]; }
+  // The table of row r of a palette: the parts of its entries as PositiveParts has them, all high
+  // ones, then all low ones. 16 entries stand there four times.
+  const std::uint8_t* table(std::int64_t r) const { return tables_[r]; }
   // Two parts of integers in scale blocks: what row r's integers are to be multiplied with, one for
   // each sum_depth() elements, as many as whole steps of 128 elements need. 128 times as much for
   // int8.
@@ -92,7 +92,7 @@ class RowBlock {
   const std::int64_t rows_;
   bool has_low_ = true;
   const std::byte* in_place_ = nullptr;
-  const std::int8_t* tables_[kInt8BlockRows] = {};
+  const std::uint8_t* tables_[kInt8BlockRows] = {};
   const float* factors_ = nullptr;
   std::int64_t factors_per_row_ = 0;
   const std::int16_t* multipliers_ = nullptr;

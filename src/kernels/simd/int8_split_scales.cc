@@ -151,21 +151,22 @@ void RowBlock::prepare_row_scales() {
 void RowBlock::prepare_palettes(std::byte* scratch) {
   const std::int64_t entries = std::int64_t{1} << matrix_.bits;
   const std::int64_t places = table_entries(matrix_.bits);
-  auto* table = reinterpret_cast<std::int8_t*>(scratch);
+  auto* table = reinterpret_cast<std::uint8_t*>(scratch);
   std::int64_t group = begin_ / matrix_.group;
   std::int64_t left = (group + 1) * matrix_.group - begin_;  // rows of this palette
   for (std::int64_t r = 0; r < rows_; ++group, left = matrix_.group) {
     const Half* palette = matrix_.palette + (group << matrix_.bits);
     prefetch_scales(palette, entries, entries);
-    __m512 tops = _mm512_setzero_ps();
-    for (std::int64_t i = 0; i < entries; i += 16)
-      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(palette + i)));
-    const float most = _mm512_reduce_max_ps(tops);
+    const float most = largest(palette, entries);
     const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kSteps / most);
-    for (std::int64_t i = 0; i < places; i += 16) {
-      const Int8Split16 parts = split(_mm512_mul_ps(load_sixteen(palette + i % entries), inverse));
-      store_sixteen(parts.high, table + i);
-      store_sixteen(parts.low, table + places + i);
+    if (entries == 16) {
+      const __m512i all =
+          integers_of(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(palette)), inverse);
+      PositiveParts(all, all, all, all).store(table, table + places);
+    } else {
+      for (std::int64_t i = 0; i < places; i += 64)
+        parts_of_halves(reinterpret_cast<const std::byte*>(palette + i), ~__mmask64{0}, inverse)
+            .store(table + i, table + places + i);
     }
     for (; r < rows_ && left > 0; ++r, --left) {
       tables_[r] = table;

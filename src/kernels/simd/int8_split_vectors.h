@@ -28,23 +28,6 @@ class ProductSums {
   Lanes lanes_ = {};
 };
 
-struct Int8Split16 {
-  __m512i high;  // sixteen integers
-  __m512i low;
-};
-
-// Rounds sixteen floats to integers and splits them: each is 128 * high + low.
-inline Int8Split16 split(__m512 x) {
-  const __m512i q = _mm512_cvtps_epi32(x);
-  const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(q, _mm512_set1_epi32(64)), 7);
-  return {high, _mm512_sub_epi32(q, _mm512_slli_epi32(high, 7))};
-}
-
-// The parts of sixteen elements as bytes; `out` is 16-byte aligned.
-inline void store_sixteen(__m512i integers, std::int8_t* out) {
-  _mm_store_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtepi32_epi8(integers));
-}
-
 inline __m512 load_sixteen(const Half* x) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
 }
@@ -54,8 +37,21 @@ inline __m512 load_some(const Half* x, std::int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
 }
 
-// The parts of 64 integers as unsigned bytes: high + 128 and low + 64.
+// The parts of 64 integers as unsigned bytes: high + 128 and low + 64. signed_high() and
+// signed_low() give the parts themselves.
+inline __m512i signed_high(__m512i high) {
+  return _mm512_xor_si512(high, _mm512_set1_epi8(-128));
+}
+inline __m512i signed_low(__m512i low) {
+  return _mm512_sub_epi8(low, _mm512_set1_epi8(64));
+}
 struct PositiveParts {
+  static PositiveParts load(const std::uint8_t* from_high, const std::uint8_t* from_low) {
+    PositiveParts parts;
+    parts.high = _mm512_load_si512(from_high);
+    parts.low = _mm512_load_si512(from_low);
+    return parts;
+  }
   // Four vectors of 32-bit integers, whose order is kept.
   PositiveParts(__m512i a, __m512i b, __m512i c, __m512i d)
       : PositiveParts(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)) {
@@ -81,15 +77,19 @@ struct PositiveParts {
     found.low = _mm512_shuffle_epi8(low, indices);
     return found;
   }
-  // The parts themselves.
-  __m512i signed_high() const { return _mm512_xor_si512(high, _mm512_set1_epi8(-128)); }
-  __m512i signed_low() const { return _mm512_sub_epi8(low, _mm512_set1_epi8(64)); }
   void store_signed(std::int8_t* to_high, std::int8_t* to_low) const {
-    _mm512_store_si512(to_high, signed_high());
-    _mm512_store_si512(to_low, signed_low());
+    _mm512_store_si512(to_high, signed_high(high));
+    _mm512_store_si512(to_low, signed_low(low));
+  }
+  void store(std::uint8_t* to_high, std::uint8_t* to_low) const {
+    _mm512_store_si512(to_high, high);
+    _mm512_store_si512(to_low, low);
   }
   __m512i high;
   __m512i low;
+
+ private:
+  PositiveParts() = default;
 };
 
 // Each of four numbers repeated over a 128-bit lane.
@@ -119,15 +119,19 @@ inline PositiveParts parts_of_bytes(__m512i bytes, __m512i multipliers) {
   return {_mm512_mulhrs_epi16(lower, multipliers), _mm512_mulhrs_epi16(upper, multipliers)};
 }
 
+// Sixteen halves multiplied by `inverse` and rounded.
+inline __m512i integers_of(__m256i halves, __m512 inverse) {
+  return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtph_ps(halves), inverse));
+}
+
 // The parts of those of 64 halves that `mask` has, multiplied by `inverse` and rounded.
 inline PositiveParts parts_of_halves(const std::byte* halves, __mmask64 mask, __m512 inverse) {
   const __m512i first = _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask), halves);
   const __m512i second = _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask >> 32), halves + 64);
-  const auto sixteen = [&](__m256i some) {
-    return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtph_ps(some), inverse));
-  };
-  return {sixteen(_mm512_castsi512_si256(first)), sixteen(_mm512_extracti64x4_epi64(first, 1)),
-          sixteen(_mm512_castsi512_si256(second)), sixteen(_mm512_extracti64x4_epi64(second, 1))};
+  return {integers_of(_mm512_castsi512_si256(first), inverse),
+          integers_of(_mm512_extracti64x4_epi64(first, 1), inverse),
+          integers_of(_mm512_castsi512_si256(second), inverse),
+          integers_of(_mm512_extracti64x4_epi64(second, 1), inverse)};
 }
 
 // The parts of what four-bit integers stand for times `multipliers`, as a table per 128-bit lane:
