@@ -22,12 +22,12 @@ struct LaneSums {
 };
 
 // Sums of the products while rows are read. An instruction waits for the one before it that adds to
-// the same sum. If there are too few products to fill that time, each step of a read and each part
-// of the weights gets separate sums.
+// the same sum. If there are too few products to fill that time, each step of the reads that are
+// done together and each part of the weights gets separate sums.
 template <typename Row, int kRows, int kColumns>
 struct Chains {
   static constexpr bool kIsSplit = kRows * kColumns <= 2;
-  static constexpr int kCount = kIsSplit ? Row::kSteps : 1;
+  static constexpr int kCount = kIsSplit ? Row::kSteps * Row::kReadsTogether : 1;
   static constexpr int kLow = kIsSplit && Row::kHasLow ? 2 : 1;
 
   template <typename Body>
@@ -53,20 +53,22 @@ struct Chains {
   ProductSums low[kRows][kColumns][kCount][kLow];
 };
 
-template <typename Row, int kRows, int kColumns>
-inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const std::int8_t* parts,
-                      Chains<Row, kRows, kColumns>& sums) {
+// One read of each row: `read(row, step)`, the kIndex-th of those that are done together.
+template <int kIndex, typename Row, int kRows, int kColumns, typename Read>
+[[gnu::always_inline]] inline void add_read(const Row* rows, std::int64_t step, const Read& read,
+                                            const std::int8_t* parts,
+                                            Chains<Row, kRows, kColumns>& sums) {
   using Sums = Chains<Row, kRows, kColumns>;
   parts += step * kColumns * 2 * kStep;
   __m512i high[kRows][Row::kSteps];
   __m512i low[kRows][Row::kSteps];
   unroll<kRows>([&](auto r) {
     prefetch_after(rows[r], step);
-    const auto bytes = rows[r].read(step, mask);
+    const auto bytes = read(rows[r], step);
     unroll<Row::kSteps>([&](auto s) { rows[r].template split<s>(bytes, high[r][s], low[r][s]); });
   });
   unroll<Row::kSteps>([&](auto s) {
-    constexpr int kChain = decltype(s)::value % Sums::kCount;
+    constexpr int kChain = (kIndex * Row::kSteps + s) % Sums::kCount;
     unroll<kColumns>([&](auto n) {
       const std::int8_t* at = parts + (s * kColumns + n) * 2 * kStep;
       const __m512i x_high = _mm512_load_si512(at);
@@ -115,7 +117,7 @@ template <int kColumns>
   LaneSums<1, kColumns> sums;
   unroll<kColumns>([&](auto n) { sums.high[0][n] = sums.low[0][n] = _mm512_setzero_si512(); });
   for_each_read<Int4BlockSumsRow::kSteps>(
-      depth, [&](std::int64_t step, __mmask64 mask) __attribute__((always_inline)) {
+      0, depth, [&](std::int64_t step, __mmask64 mask) __attribute__((always_inline)) {
         add_scale_blocks(row, step, mask, columns, sums);
       });
   return sums;
@@ -208,9 +210,21 @@ template <int kRows, int kColumns, typename Row>
 [[gnu::flatten]] inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,
                                                            const std::int8_t* parts) {
   Chains<Row, kRows, kColumns> sums;
+  std::int64_t step = 0;
+  if constexpr (Row::kReadsTogether > 1) {
+    constexpr int kTogether = Row::kReadsTogether * Row::kSteps;
+    const auto read = [](const Row& row, std::int64_t at) { return row.read_inner(at); };
+    for (; depth > (step + kTogether) * kStep; step += kTogether)
+      unroll<Row::kReadsTogether>([&](auto i) __attribute__((always_inline)) {
+        add_read<i>(rows, step + i * Row::kSteps, read, parts, sums);
+      });
+  }
   for_each_read<Row::kSteps>(
-      depth, [&](std::int64_t step, __mmask64 mask)
-                 __attribute__((always_inline)) { add_steps(rows, step, mask, parts, sums); });
+      step, depth, [&](std::int64_t at, __mmask64 mask) __attribute__((always_inline)) {
+        add_read<0>(
+            rows, at, [&](const Row& row, std::int64_t from) { return row.read(from, mask); },
+            parts, sums);
+      });
   return sums.sums();
 }
 

@@ -103,12 +103,13 @@ class AheadOfRows {
   std::int64_t read_;       // within its rows
 };
 
-// body(step, mask) for each read of a row of `depth` elements.
+// body(step, mask) for each read of a row of `depth` elements, from step `step` on.
 template <int kSteps, typename Body>
-[[gnu::always_inline]] inline void for_each_read(std::int64_t depth, const Body& body) {
+[[gnu::always_inline]] inline void for_each_read(std::int64_t step, std::int64_t depth,
+                                                 const Body& body) {
   constexpr std::int64_t kElements = kSteps * kStep;
   const std::int64_t whole = depth / kElements * kSteps;
-  for (std::int64_t step = 0; step < whole; step += kSteps) body(step, ~__mmask64{0});
+  for (; step < whole; step += kSteps) body(step, ~__mmask64{0});
   if (const std::int64_t left = depth % kElements; left != 0)
     body(whole, (__mmask64{1} << (left + kSteps - 1) / kSteps) - 1);
 }
@@ -116,10 +117,13 @@ template <int kSteps, typename Body>
 // Each struct below is a row of weights in one form. kSteps steps lie in the same kReadBytes:
 // read() takes them from memory, `step` being the first, and `mask` tells which exist, each bit for
 // kSteps elements; split<s>() gives the parts of one step. A sum of products is to be multiplied
-// with kUnit. If kHasBlockSums, each quarter of a read is what sum_depth() elements give.
+// with kUnit. If kHasBlockSums, each quarter of a read is what sum_depth() elements give. With few
+// columns kReadsTogether reads are done together; if that is more than one, read_inner() does those
+// that are not the last of their row.
 
 // The base of rows whose weights are one int8 part.
 struct OnePartRow {
+  static constexpr int kReadsTogether = 1;
   static constexpr bool kHasLow = false;
   static constexpr bool kHasBlockSums = false;
   static constexpr int kOffset = 128;
@@ -132,6 +136,7 @@ struct OnePartRow {
 
 // The base of rows whose weights are two int8 parts, as PositiveParts has them.
 struct TwoPartsRow {
+  static constexpr int kReadsTogether = 1;
   static constexpr bool kHasLow = true;
   static constexpr bool kHasBlockSums = false;
   static constexpr int kOffset = 128;

@@ -76,7 +76,7 @@ class WideProducts {
     AheadOfRows<Row, kRows> far(rows.row_bytes(), depth, kFarBytes);
     AheadOfRows<Row, kRows> near(rows.row_bytes(), depth, kNearBytes);
     for_each_read<Row::kSteps>(
-        depth, [&](std::int64_t step, __mmask64 mask) __attribute__((always_inline)) {
+        0, depth, [&](std::int64_t step, __mmask64 mask) __attribute__((always_inline)) {
           add(group, step, mask, {far.next(), near.next()}, sums);
         });
     return sums;

@@ -26,6 +26,7 @@ inline __m512i load_48(const std::byte* at) {
 // Indices of six bits: 48 bytes are a step. int8_gemv_rows.h says what a row gives.
 struct Palette64Row : TwoPartsRow {
   static constexpr int kSteps = 1;
+  static constexpr int kReadsTogether = 2;
   static constexpr std::int64_t kReadBytes = kSixBitStepBytes;
   Palette64Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), table(block.table(r)) {}
@@ -36,6 +37,10 @@ struct Palette64Row : TwoPartsRow {
     // Eight indices are six bytes. Their number in a row is a multiple of four.
     const int bytes = std::popcount(mask) * 6 / 8;
     return spread_six_bits(_mm512_maskz_loadu_epi8((__mmask64{1} << bytes) - 1, from));
+  }
+  // Reads what follows the step in the row, too, which one instruction does.
+  __m512i read_inner(std::int64_t step) const {
+    return spread_six_bits(_mm512_loadu_si512(at + step * kSixBitStepBytes));
   }
   template <int s>
   void split(__m512i index, __m512i& high, __m512i& low) const {
