@@ -258,6 +258,8 @@ class DeepProducts {
       : columns_(columns),
         products_(EightProducts::of<Row>(columns, [](int p) { return p / kRows; })) {
     for (int p = 0; p < 8; ++p) row_of_[p] = p % kRows;
+    // As an initializer this would be an instruction that takes as long as several rows.
+    unroll<16>([&](auto p) { _mm512_store_si512(sums_[p], _mm512_setzero_si512()); });
   }
   // out[n * ldo + r] for `count` rows from `first` on.
   template <typename Rows>
@@ -308,7 +310,7 @@ class DeepProducts {
 
   const GemvColumns& columns_;
   const EightProducts products_;
-  alignas(64) std::int32_t sums_[16][16] = {};  // high ones, then low ones
+  alignas(64) std::int32_t sums_[16][16];  // high ones, then low ones
   alignas(32) std::int32_t row_of_[8];
 };
 
