@@ -45,14 +45,15 @@ class LaneProducts {
     const std::byte* at[kRows];
     // Places after the last row repeat it.
     unroll<kRows>([&](auto r) { at[r] = rows.at(first + (r < count ? r : count - 1)).at; });
-    Sums sums = sum(at, depth / kStep, columns_.parts(), zero());
+    Ahead ahead(rows.row_bytes(), depth);
+    Sums sums = sum(at, depth / kStep, columns_.parts(), ahead, zero());
     if (const std::int64_t left = depth % kStep; left != 0) {
       alignas(64) std::byte last[kRows][kStep] = {};
       unroll<kRows>([&](auto r) {
         std::memcpy(last[r], at[r] + depth - left, static_cast<std::size_t>(left));
         at[r] = last[r];
       });
-      sums = sum(at, 1, columns_.parts() + depth / kStep * kLanes * kStep, sums);
+      sums = sum(at, 1, columns_.parts() + depth / kStep * kLanes * kStep, ahead, sums);
     }
     finish(sums, count, row_scales, out, ldo);
   }
@@ -62,13 +63,11 @@ class LaneProducts {
   // Each row has so many sums, which take products in turn: an instruction waits about five cycles
   // for the one before it in the same sum, and two can start per cycle.
   static constexpr int kChains = 2;
-  // Farther than rows that are read one after the other: each cache line of these is multiplied
-  // sixteen times, and an uneven supply of lines costs more.
-  static constexpr std::int64_t kFar = 2 * kFarBytes;
   // The weights have their sign, so it is the parts of the columns that have an offset.
   struct SignedBytes : BytesRow {
     static constexpr int kOffset = 0;
   };
+  using Ahead = AheadOfRows<SignedBytes, kRows>;
   struct Sums {
     __m512i products[kRows][kChains];
     __m512i weights[kRows];  // of the weights themselves, over 16 lanes
@@ -85,15 +84,15 @@ class LaneProducts {
 
   // Adds `steps` of each row to the sums.
   [[gnu::always_inline]] static Sums sum(const std::byte* const (&rows)[kRows], std::int64_t steps,
-                                         const std::int8_t* parts, Sums sums) {
+                                         const std::int8_t* parts, Ahead& ahead, Sums sums) {
     const __m512i ones = _mm512_set1_epi8(1);
     for (std::int64_t step = 0; step < steps; ++step, parts += kLanes * kStep) {
+      const Ahead::Distances distances = ahead.next();
       unroll<16>([&](auto i) __attribute__((always_inline)) {
         // Each row has one prefetch and one sum of its weights per step, spread over the step.
         constexpr int kRow = i / 2;
         if constexpr (i % 2 == 0)
-          // What follows the rows in memory, in its order.
-          prefetch(rows[0] + (step * kRows + kRow) * kStep, kFar, kNearBytes);
+          prefetch(rows[kRow], distances.far, distances.near);
         else
           sums.weights[kRow] = _mm512_dpbusd_epi32(sums.weights[kRow], ones,
                                                    _mm512_loadu_si512(rows[kRow] + step * kStep));

@@ -80,27 +80,38 @@ template <typename Row>
 template <typename Row, int kRows>
 class AheadOfRows {
  public:
-  AheadOfRows(std::int64_t row_bytes, std::int64_t depth, std::int64_t ahead_bytes)
-      : reads_((depth + kElements - 1) / kElements), group_bytes_(kRows * row_bytes) {
-    for (read_ = ahead_bytes / (kRows * Row::kReadBytes); read_ >= reads_; read_ -= reads_)
-      group_ += group_bytes_;
-  }
-  // The distance from the begin of a row to what is prefetched beside its next read.
-  [[gnu::always_inline]] std::int64_t next() {
-    const std::int64_t at = group_ + read_ * Row::kReadBytes;
-    if (++read_ == reads_) {
-      read_ = 0;
-      group_ += group_bytes_;
-    }
-    return at;
-  }
+  AheadOfRows(std::int64_t row_bytes, std::int64_t depth)
+      : reads_((depth + kElements - 1) / kElements),
+        group_bytes_(kRows * row_bytes),
+        far_(place(kFarBytes)),
+        near_(place(kNearBytes)) {}
+  // The distances from the begin of a row to what is prefetched beside its next read.
+  struct Distances {
+    std::int64_t far;
+    std::int64_t near;
+  };
+  [[gnu::always_inline]] Distances next() { return {next(far_), next(near_)}; }
 
  private:
   static constexpr std::int64_t kElements = Row::kSteps * kStep;
+  struct Place {
+    std::int64_t group;  // bytes to the group
+    std::int64_t read;   // within its rows
+  };
+  Place place(std::int64_t bytes) const {
+    const std::int64_t reads = bytes / (kRows * Row::kReadBytes);
+    return {reads / reads_ * group_bytes_, reads % reads_};
+  }
+  [[gnu::always_inline]] std::int64_t next(Place& place) const {
+    const std::int64_t at = place.group + place.read * Row::kReadBytes;
+    if (++place.read == reads_) place = {place.group + group_bytes_, 0};
+    return at;
+  }
+
   const std::int64_t reads_;  // of a row
   const std::int64_t group_bytes_;
-  std::int64_t group_ = 0;  // bytes to the group
-  std::int64_t read_;       // within its rows
+  Place far_;
+  Place near_;
 };
 
 // body(step, mask) for each read of a row of `depth` elements, from step `step` on.

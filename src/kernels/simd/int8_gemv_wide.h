@@ -59,11 +59,7 @@ class WideProducts {
   struct Sums {
     __m512i of[kRows][kSums];
   };
-  // Distances from the begin of a row to what is prefetched.
-  struct Distances {
-    std::int64_t far;
-    std::int64_t near;
-  };
+  using Ahead = AheadOfRows<Row, kRows>;
 
   template <typename Rows, std::size_t... kIndex>
   Sums sum(const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t depth,
@@ -73,17 +69,16 @@ class WideProducts {
     Sums sums;
     unroll<kRows>(
         [&](auto r) { unroll<kSums>([&](auto v) { sums.of[r][v] = _mm512_setzero_si512(); }); });
-    AheadOfRows<Row, kRows> far(rows.row_bytes(), depth, kFarBytes);
-    AheadOfRows<Row, kRows> near(rows.row_bytes(), depth, kNearBytes);
+    Ahead ahead(rows.row_bytes(), depth);
     for_each_read<Row::kSteps>(
         0, depth, [&](std::int64_t step, __mmask64 mask) __attribute__((always_inline)) {
-          add(group, step, mask, {far.next(), near.next()}, sums);
+          add(group, step, mask, ahead.next(), sums);
         });
     return sums;
   }
 
   [[gnu::always_inline]] void add(const Row* rows, std::int64_t step, __mmask64 mask,
-                                  Distances ahead, Sums& sums) const {
+                                  typename Ahead::Distances ahead, Sums& sums) const {
     if constexpr (Row::kHasBlockSums)
       add_scale_blocks(rows, step, mask, ahead, sums);
     else
@@ -93,7 +88,7 @@ class WideProducts {
   // Adds the products of integers in scale blocks: each quarter of a vector has the sum of one
   // scale block, or of a part of it.
   [[gnu::always_inline]] void add_scale_blocks(const Row* rows, std::int64_t step, __mmask64 mask,
-                                               Distances ahead, Sums& sums) const {
+                                               typename Ahead::Distances ahead, Sums& sums) const {
     const std::int32_t* const offsets =
         columns_.block_offsets() + step / Row::kSteps * kVectors * 16;
     Sums block_sums;
@@ -118,7 +113,7 @@ class WideProducts {
   }
 
   [[gnu::always_inline]] void add_steps(const Row* rows, std::int64_t step, __mmask64 mask,
-                                        Distances ahead, Sums& sums) const {
+                                        typename Ahead::Distances ahead, Sums& sums) const {
     unroll<Row::kSteps>([&](auto s) __attribute__((always_inline)) {
       const std::int8_t* const parts = columns_.parts() + (step + s) * kPlaces * 2 * kStep;
       __m512i high[kRows];
