@@ -110,6 +110,12 @@ std::byte* aligned(std::vector<std::byte>& storage) {
                                       64);
 }
 
+// The matrix as those who multiply it by n columns give it.
+Matrix with_facts(Matrix matrix, const Int8Kernels& int8, std::int64_t n) {
+  if (int8.row_fact(matrix, n) != RowFact::kSums) matrix.sums = nullptr;
+  return matrix;
+}
+
 TEST_P(Int8Split, MultipliesManyColumns) {
   RandomValues random(9);
   for (const Shape2 shape : shapes())
@@ -181,12 +187,13 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
         const Half* few[kInt8GemvColumns] = {};
         for (std::size_t i = 0; i < columns.size(); ++i) few[i] = pointers[columns[i]];
         const auto count = static_cast<std::int64_t>(columns.size());
-        ASSERT_LE(int8.gemv_pack_bytes(w.matrix, count), std::int64_t{sizeof(packed)});
-        ASSERT_LE(int8.gemv_scratch_bytes(w.matrix), std::int64_t{sizeof(scratch)});
-        int8.gemv_pack(w.matrix, few, count, packed);
+        const Matrix matrix = with_facts(w.matrix, int8, count);
+        ASSERT_LE(int8.gemv_pack_bytes(matrix, count), std::int64_t{sizeof(packed)});
+        ASSERT_LE(int8.gemv_scratch_bytes(matrix), std::int64_t{sizeof(scratch)});
+        int8.gemv_pack(matrix, few, count, packed);
         std::vector<float> out(static_cast<std::size_t>(count * shape.rows));
         for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
-          int8.gemv(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, out.data() + r,
+          int8.gemv(matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, out.data() + r,
                     shape.rows, scratch);
         for (std::int64_t r = 0; r < shape.rows; ++r)
           for (std::size_t i = 0; i < columns.size(); ++i)
@@ -266,13 +273,14 @@ TEST_P(Int8Split, MultipliesFewColumns) {
             static_cast<std::size_t>(int8->gemv_pack_bytes(w.matrix, columns) + 64));
         std::vector<std::byte> scratch(
             static_cast<std::size_t>(int8->gemv_scratch_bytes(w.matrix) + 64));
+        const Matrix matrix = with_facts(w.matrix, *int8, columns);
         const auto multiply = [&](std::int64_t first) {
           const Half* pointers[kInt8GemvColumns] = {};
           for (std::int64_t n = 0; n < columns; ++n) pointers[n] = x.data() + (first + n) * shape.k;
-          int8->gemv_pack(w.matrix, pointers, columns, aligned(storage));
+          int8->gemv_pack(matrix, pointers, columns, aligned(storage));
           std::vector<float> out(static_cast<std::size_t>(columns * shape.rows));
           for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
-            int8->gemv(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), aligned(storage),
+            int8->gemv(matrix, r, std::min(shape.rows, r + kInt8BlockRows), aligned(storage),
                        out.data() + r, shape.rows, aligned(scratch));
           return out;
         };
@@ -333,6 +341,19 @@ TEST_P(Int8Split, FindsTheLargestMagnitudesOfRows) {
       int8->row_tops(w.matrix, 1, shape.rows, tops.data());
       EXPECT_EQ(tops[0], -1.0f);
       for (std::size_t r = 1; r < tops.size(); ++r) EXPECT_EQ(tops[r], w.tops[r]) << r;
+    }
+  }
+}
+
+TEST_P(Int8Split, FindsTheSumsOfRows) {
+  if (GetParam().form != Form::kInt8) return;
+  for (const Shape2 shape : shapes()) {
+    const Weights w = weights(shape);
+    for (const Int8Kernels* int8 : sets_) {
+      std::vector<std::int32_t> sums(w.sums.size(), 7);
+      int8->row_sums(w.matrix, 1, shape.rows, sums.data());
+      EXPECT_EQ(sums[0], 7);
+      for (std::size_t r = 1; r < sums.size(); ++r) EXPECT_EQ(sums[r], w.sums[r]) << r;
     }
   }
 }

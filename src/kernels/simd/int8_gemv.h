@@ -20,15 +20,13 @@ class GemvColumns {
  public:
   static std::int64_t storage_bytes(const Matrix& matrix, std::int64_t count);
   // x[n] is a column of fp16. `storage`: storage_bytes(), 64-byte aligned; lives as long as this.
-  // `can_be_by_lanes`: whether is_by_lanes() may be.
-  GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, bool can_be_by_lanes,
-              std::byte* storage);
+  GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, std::byte* storage);
 
   std::int64_t count() const { return count_; }
   // A power of two: zeros after the last column.
   std::int64_t places() const { return places_; }
   // Whether the parts are ordered for LaneProducts: eight places for int8 with a scale per row
-  // (is_int8_row()).
+  // (is_int8_row()), if the matrix has the sums of its rows.
   bool is_by_lanes() const { return is_by_lanes_; }
   // Up to two places: [step of 64 elements][place][high, low][64]. More:
   // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i
@@ -67,7 +65,6 @@ class GemvColumns {
 // gemv_pack_bytes and gemv_pack of Int8Kernels. The packed columns are a GemvColumns with its
 // storage behind it.
 std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
-template <bool kCanBeByLanes>
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::byte* packed);
 std::int64_t gemv_scratch_bytes(const Matrix& matrix);
 // Where a product goes, and memory for it.

@@ -84,12 +84,9 @@ std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n) {
   return kHeaderBytes + GemvColumns::storage_bytes(matrix, n);
 }
 
-template <bool kCanBeByLanes>
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::byte* packed) {
-  new (packed) GemvColumns(matrix, x, n, kCanBeByLanes, packed + kHeaderBytes);
+  new (packed) GemvColumns(matrix, x, n, packed + kHeaderBytes);
 }
-template void gemv_pack<true>(const Matrix&, const Half* const*, std::int64_t, std::byte*);
-template void gemv_pack<false>(const Matrix&, const Half* const*, std::int64_t, std::byte*);
 
 std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
   const std::int64_t places = places_of(count);
@@ -98,10 +95,10 @@ std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count
 }
 
 GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count,
-                         bool can_be_by_lanes, std::byte* storage)
+                         std::byte* storage)
     : count_(count),
       places_(places_of(count)),
-      is_by_lanes_(can_be_by_lanes && places_ == 8 && is_int8_row(matrix)),
+      is_by_lanes_(matrix.sums != nullptr && places_ == 8 && is_int8_row(matrix)),
       steps_(few_steps(matrix)),
       steps_per_read_(steps_per_read(matrix)),
       parts_(reinterpret_cast<std::int8_t*>(storage)) {

@@ -55,7 +55,7 @@ class LaneProducts {
       });
       sums = sum(at, 1, columns_.parts() + depth / kStep * kLanes * kStep, ahead, sums);
     }
-    finish(sums, count, row_scales, out, ldo);
+    finish(sums, rows.sums(first), count, row_scales, out, ldo);
   }
 
  private:
@@ -69,49 +69,40 @@ class LaneProducts {
   };
   using Ahead = AheadOfRows<SignedBytes, kRows>;
   struct Sums {
-    __m512i products[kRows][kChains];
-    __m512i weights[kRows];  // of the weights themselves, over 16 lanes
+    __m512i of[kRows][kChains];
   };
 
   static Sums zero() {
     Sums sums;
-    unroll<kRows>([&](auto r) {
-      unroll<kChains>([&](auto c) { sums.products[r][c] = _mm512_setzero_si512(); });
-      sums.weights[r] = _mm512_setzero_si512();
-    });
+    unroll<kRows>(
+        [&](auto r) { unroll<kChains>([&](auto c) { sums.of[r][c] = _mm512_setzero_si512(); }); });
     return sums;
   }
 
   // Adds `steps` of each row to the sums.
   [[gnu::always_inline]] static Sums sum(const std::byte* const (&rows)[kRows], std::int64_t steps,
                                          const std::int8_t* parts, Ahead& ahead, Sums sums) {
-    const __m512i ones = _mm512_set1_epi8(1);
     for (std::int64_t step = 0; step < steps; ++step, parts += kLanes * kStep) {
       const Ahead::Distances distances = ahead.next();
       unroll<16>([&](auto i) __attribute__((always_inline)) {
-        // Each row has one prefetch and one sum of its weights per step, spread over the step.
-        constexpr int kRow = i / 2;
-        if constexpr (i % 2 == 0)
-          prefetch(rows[kRow], distances.far, distances.near);
-        else
-          sums.weights[kRow] = _mm512_dpbusd_epi32(sums.weights[kRow], ones,
-                                                   _mm512_loadu_si512(rows[kRow] + step * kStep));
+        // One prefetch per row, spread over the step.
+        if constexpr (i % 2 == 0) prefetch(rows[i / 2], distances.far, distances.near);
         const __m512i x = _mm512_load_si512(parts + i * kStep);
         unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-          add_products(sums.products[r][i % kChains], x, rows[r] + step * kStep + 4 * i);
+          add_products(sums.of[r][i % kChains], x, rows[r] + step * kStep + 4 * i);
         });
       });
     }
     return sums;
   }
 
-  void finish(const Sums& sums, std::int64_t count, const float* row_scales, float* out,
-              std::int64_t ldo) const {
+  // `weights`: the sums of the rows.
+  void finish(const Sums& sums, const std::int32_t* weights, std::int64_t count,
+              const float* row_scales, float* out, std::int64_t ldo) const {
     __m128 fours[2][kRows];
     unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-      const __m512i offset =
-          _mm512_set1_epi32(kUnsignedOffset * _mm512_reduce_add_epi32(sums.weights[r]));
-      const __m512i products = _mm512_add_epi32(sums.products[r][0], sums.products[r][1]);
+      const __m512i offset = _mm512_set1_epi32(r < count ? kUnsignedOffset * weights[r] : 0);
+      const __m512i products = _mm512_add_epi32(sums.of[r][0], sums.of[r][1]);
       const __m256 eight = products_.finish(_mm512_sub_epi32(products, offset),
                                             _mm256_set1_ps(r < count ? row_scales[r] : 0));
       fours[0][r] = _mm256_castps256_ps128(eight);

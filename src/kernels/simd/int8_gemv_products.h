@@ -21,6 +21,8 @@ class Rows {
       : matrix_(m), block_(block), begin_(begin) {}
   [[gnu::always_inline]] Row at(std::int64_t r) const { return Row(matrix_, block_, begin_, r); }
   std::int64_t row_bytes() const { return matrix_.row_bytes(); }
+  // Matrix::sums from row `r` on.
+  const std::int32_t* sums(std::int64_t r) const { return matrix_.sums + begin_ + r; }
 
  private:
   const Matrix& matrix_;

@@ -32,12 +32,22 @@ std::int64_t gemv_columns(const Matrix& matrix) {
   return is_int8_row(matrix) ? kOfBytes : kOfOthers;
 }
 
+// `kByLanes`: whether eight columns of int8 are multiplied by lanes, which needs the rows' sums.
+template <bool kByLanes>
+RowFact row_fact(const Matrix& matrix, std::int64_t n) {
+  if (matrix.form == Matrix::Form::kHalf) return RowFact::kTops;
+  const bool is_eight = n > kInt8GemvColumns / 2 && n <= kInt8GemvColumns;
+  return kByLanes && is_eight && is_int8_row(matrix) ? RowFact::kSums : RowFact::kNone;
+}
+
 constexpr Int8Kernels vnni_kernels() {
   return {.gemv_columns = gemv_columns<kInt8GemvColumns, kInt8GemvColumns>,
           .takes = takes,
+          .row_fact = row_fact<true>,
           .row_tops = row_tops,
+          .row_sums = row_sums,
           .gemv_pack_bytes = gemv_pack_bytes,
-          .gemv_pack = gemv_pack<true>,
+          .gemv_pack = gemv_pack,
           .gemv_scratch_bytes = gemv_scratch_bytes,
           .gemv = gemv<true, vnni::gemv_palettes>,
           .gemm_pack_bytes = gemm_pack_bytes,
@@ -60,12 +70,13 @@ constexpr Int8Kernels vbmi_kernels() {
 constexpr Int8Kernels zen_kernels() {
   Int8Kernels kernels = vbmi_kernels();
   kernels.gemv_columns = gemv_columns<32, 12>;
-  kernels.gemv_pack = gemv_pack<false>;
+  kernels.row_fact = row_fact<false>;
   return kernels;
 }
 
 constexpr Int8Kernels amx_kernels() {
   Int8Kernels kernels = vbmi_kernels();
+  kernels.row_fact = row_fact<false>;
   kernels.gemv_columns = gemv_columns<4, 4>;  // tiles take sixteen columns in the time of one
   kernels.gemv = gemv<false, vbmi::gemv_palettes>;
   kernels.gemm_pack = amx_gemm_pack;

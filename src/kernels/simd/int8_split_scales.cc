@@ -106,6 +106,19 @@ void row_tops(const Matrix& matrix, std::int64_t begin, std::int64_t end, float*
   }
 }
 
+void row_sums(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::int32_t* out) {
+  const __m512i ones = _mm512_set1_epi8(1);
+  for (std::int64_t r = begin; r < end; ++r) {
+    ProductSums sums;
+    for (std::int64_t c = 0; c < matrix.k; c += 64) {
+      const std::int64_t left = matrix.k - c;
+      const __mmask64 mask = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+      sums.add(ones, _mm512_maskz_loadu_epi8(mask, matrix.row(r) + c));
+    }
+    out[r] = _mm512_reduce_add_epi32(sums.lanes());
+  }
+}
+
 RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_block_sums,
                    std::byte* scratch)
     : matrix_(matrix), begin_(begin), rows_(end - begin) {

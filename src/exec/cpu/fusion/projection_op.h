@@ -55,17 +55,19 @@ class ProjectionOp : public FusedOp {
   // Whether all of them were computed elsewhere.
   bool run_elsewhere(std::span<const ProjectionSegment> segments) const;
   void clear_padding(std::span<FusedCall> calls, const FusedContext& context) const;
-  // What products in integers need to know of a matrix of fp16, found out when it is first
-  // multiplied.
-  struct RowTops {
+  // What products in integers need to know of the rows, found out for the first of them that does.
+  struct RowFacts {
     std::once_flag once;
     std::vector<float> tops;
+    std::vector<std::int32_t> sums;
   };
+  void set_row_facts(kernels::simd::Matrix& matrix, std::int64_t tokens,
+                     const FusedContext& context) const;
 
   const kernels::simd::Matrix matrix_;
   const Half* const bias_;
   const bool is_channel_major_;
-  const std::shared_ptr<RowTops> row_tops_ = std::make_shared<RowTops>();
+  const std::shared_ptr<RowFacts> row_facts_ = std::make_shared<RowFacts>();
   std::shared_ptr<const OffloadedProduct> taken_;  // null: the CPU's
 };
 
