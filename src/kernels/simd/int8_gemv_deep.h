@@ -301,11 +301,15 @@ class DeepProducts {
     const __m256 row_scale =
         _mm256_permutevar8x32_ps(_mm256_maskz_loadu_ps(some, row_scales),
                                  _mm256_load_si256(reinterpret_cast<const __m256i*>(row_of_)));
-    float results[8];
-    _mm256_storeu_ps(results, products_.finish(sum_lanes(sums_), row_scale));
-    for (std::int64_t n = 0; n < kColumns && n < columns_.count(); ++n)
-      for (std::int64_t r = 0; r < kRows && r < rows; ++r)
-        out[n * ldo + r] = results[n * kRows + r];
+    const __m256 results = products_.finish(sum_lanes(sums_), row_scale);
+    if constexpr (kColumns == 1) {
+      _mm256_mask_storeu_ps(out, some, results);
+    } else {
+      static_assert(kColumns == 2);
+      _mm_mask_storeu_ps(out, some, _mm256_castps256_ps128(results));
+      if (columns_.count() == 2)
+        _mm_mask_storeu_ps(out + ldo, some, _mm256_extractf128_ps(results, 1));
+    }
   }
 
   const GemvColumns& columns_;
