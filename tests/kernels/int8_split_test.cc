@@ -61,9 +61,9 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
   }
   // Shapes that the form's scale blocks divide: whole blocks, rows and elements that are left over.
   static std::vector<Shape2> shapes() {
-    std::vector<Shape2> all = {{64, 128}, {40, 64},  {33, 896}, {32, 1216}, {5, 72},
-                               {7, 68},   {36, 200}, {6, 96},   {35, 208},  {34, 416},
-                               {3, 32},   {64, 768}, {100, 192}};
+    std::vector<Shape2> all = {{64, 128}, {40, 64},  {33, 896},  {32, 1216}, {5, 72},
+                               {7, 68},   {36, 200}, {6, 96},    {35, 208},  {34, 416},
+                               {3, 32},   {64, 768}, {100, 192}, {7, 132},   {5, 144}};
     std::vector<Shape2> out;
     const std::int64_t scale_block = std::max<std::int64_t>(GetParam().block_k, 2);
     std::ranges::copy_if(all, std::back_inserter(out),
@@ -110,11 +110,26 @@ std::byte* aligned(std::vector<std::byte>& storage) {
                                       64);
 }
 
-// The matrix as those who multiply it by n columns give it.
-Matrix with_facts(Matrix matrix, const Int8Kernels& int8, std::int64_t n) {
-  if (int8.row_fact(matrix, n) != RowFact::kSums) matrix.sums = nullptr;
-  return matrix;
-}
+// A matrix with the facts that products with n columns need.
+class WithFacts {
+ public:
+  WithFacts(const Matrix& matrix, const Int8Kernels& int8, std::int64_t n)
+      : storage_(static_cast<std::size_t>(int8.facts_bytes(matrix, n) + 64)), matrix_(matrix) {
+    if (int8.facts_bytes(matrix, n) == 0) return;
+    // In two parts, as several threads find them.
+    const std::int64_t middle = matrix.rows / 2;
+    int8.find_facts(matrix, 0, middle, aligned(storage_));
+    int8.find_facts(matrix, middle, matrix.rows, aligned(storage_));
+    matrix_.facts = aligned(storage_);
+  }
+  WithFacts(const WithFacts&) = delete;
+  WithFacts& operator=(const WithFacts&) = delete;
+  const Matrix& matrix() const { return matrix_; }
+
+ private:
+  std::vector<std::byte> storage_;
+  Matrix matrix_;
+};
 
 TEST_P(Int8Split, MultipliesManyColumns) {
   RandomValues random(9);
@@ -129,19 +144,20 @@ TEST_P(Int8Split, MultipliesManyColumns) {
       std::vector<float> first;
       for (const Int8Kernels* int8 : sets_) {
         ASSERT_TRUE(int8->takes(w.matrix));
-        const std::int64_t block_bytes = int8->gemm_pack_bytes(w.matrix);
+        const WithFacts with(w.matrix, *int8, columns);
+        const std::int64_t block_bytes = int8->gemm_pack_bytes(with.matrix());
         std::vector<std::byte> storage(static_cast<std::size_t>(blocks * block_bytes + 64));
         std::byte* packed = aligned(storage);
         for (std::int64_t b = 0; b < blocks; ++b) {
           const Half* pointers[16] = {};
           for (std::int64_t n = 0; n < 16 && b * 16 + n < columns; ++n)
             pointers[n] = x.data() + (b * 16 + n) * depth;
-          int8->gemm_pack(w.matrix, pointers, 1, packed + b * block_bytes);
+          int8->gemm_pack(with.matrix(), pointers, 1, packed + b * block_bytes);
         }
         std::vector<std::byte> scratch(
-            static_cast<std::size_t>(int8->gemm_scratch_bytes(w.matrix, columns) + 64));
+            static_cast<std::size_t>(int8->gemm_scratch_bytes(with.matrix(), columns) + 64));
         std::vector<float> out(static_cast<std::size_t>(shape.rows * blocks * 16));
-        int8->gemm(w.matrix, 0, shape.rows, packed, columns, out.data(), blocks * 16,
+        int8->gemm(with.matrix(), 0, shape.rows, packed, columns, out.data(), blocks * 16,
                    aligned(scratch));
         if (first.empty() || has_scale_blocks()) first = out;
         for (std::int64_t r = 0; r < shape.rows; ++r)
@@ -187,7 +203,8 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
         const Half* few[kInt8GemvColumns] = {};
         for (std::size_t i = 0; i < columns.size(); ++i) few[i] = pointers[columns[i]];
         const auto count = static_cast<std::int64_t>(columns.size());
-        const Matrix matrix = with_facts(w.matrix, int8, count);
+        const WithFacts with(w.matrix, int8, count);
+        const Matrix& matrix = with.matrix();
         ASSERT_LE(int8.gemv_pack_bytes(matrix, count), std::int64_t{sizeof(packed)});
         ASSERT_LE(int8.gemv_scratch_bytes(matrix), std::int64_t{sizeof(scratch)});
         int8.gemv_pack(matrix, few, count, packed);
@@ -201,11 +218,13 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
                 out[i * static_cast<std::size_t>(shape.rows) + static_cast<std::size_t>(r)];
         return;
       }
-      ASSERT_LE(int8.gemm_pack_bytes(w.matrix), std::int64_t{sizeof(packed)});
-      ASSERT_LE(int8.gemm_scratch_bytes(w.matrix, 16), std::int64_t{sizeof(scratch)});
-      int8.gemm_pack(w.matrix, pointers, stride, packed);
+      const WithFacts with(w.matrix, int8, 16);
+      const Matrix& matrix = with.matrix();
+      ASSERT_LE(int8.gemm_pack_bytes(matrix), std::int64_t{sizeof(packed)});
+      ASSERT_LE(int8.gemm_scratch_bytes(matrix, 16), std::int64_t{sizeof(scratch)});
+      int8.gemm_pack(matrix, pointers, stride, packed);
       for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
-        int8.gemm(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, columns.back() + 1,
+        int8.gemm(matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, columns.back() + 1,
                   result.data() + r * 16, 16, scratch);
     };
     std::vector<int> all;
@@ -273,7 +292,8 @@ TEST_P(Int8Split, MultipliesFewColumns) {
             static_cast<std::size_t>(int8->gemv_pack_bytes(w.matrix, columns) + 64));
         std::vector<std::byte> scratch(
             static_cast<std::size_t>(int8->gemv_scratch_bytes(w.matrix) + 64));
-        const Matrix matrix = with_facts(w.matrix, *int8, columns);
+        const WithFacts with(w.matrix, *int8, columns);
+        const Matrix& matrix = with.matrix();
         const auto multiply = [&](std::int64_t first) {
           const Half* pointers[kInt8GemvColumns] = {};
           for (std::int64_t n = 0; n < columns; ++n) pointers[n] = x.data() + (first + n) * shape.k;
@@ -318,42 +338,47 @@ TEST_P(Int8Split, SumsOfTheLargestProductsFit) {
     const std::vector<Half> x(static_cast<std::size_t>(depth), to_half(-2.0f));
     const double expected = static_cast<double>(depth) * (f.form == Form::kInt8 ? 128 : 8);
     for (const Int8Kernels* int8 : sets_) {
+      const WithFacts with(w.matrix, *int8, 1);
+      const Matrix& matrix = with.matrix();
       std::vector<std::byte> storage(
-          static_cast<std::size_t>(int8->gemv_pack_bytes(w.matrix, 1) + 64));
+          static_cast<std::size_t>(int8->gemv_pack_bytes(matrix, 1) + 64));
       std::vector<std::byte> scratch(
-          static_cast<std::size_t>(int8->gemv_scratch_bytes(w.matrix) + 64));
+          static_cast<std::size_t>(int8->gemv_scratch_bytes(matrix) + 64));
       const Half* column = x.data();
-      int8->gemv_pack(w.matrix, &column, 1, aligned(storage));
+      int8->gemv_pack(matrix, &column, 1, aligned(storage));
       float out[4];
-      int8->gemv(w.matrix, 0, 4, aligned(storage), out, 4, aligned(scratch));
+      int8->gemv(matrix, 0, 4, aligned(storage), out, 4, aligned(scratch));
       for (const float value : out)
         EXPECT_NEAR(static_cast<double>(value), expected, expected / 2032 * 0.51) << depth;
     }
   }
 }
 
-TEST_P(Int8Split, FindsTheLargestMagnitudesOfRows) {
-  if (GetParam().form != Form::kHalf) return;
+// A thread writes the facts of its own rows alone.
+TEST_P(Int8Split, FindsFactsOfItsRowsAlone) {
   for (const Shape2 shape : shapes()) {
     const Weights w = weights(shape);
     for (const Int8Kernels* int8 : sets_) {
-      std::vector<float> tops(w.tops.size(), -1.0f);
-      int8->row_tops(w.matrix, 1, shape.rows, tops.data());
-      EXPECT_EQ(tops[0], -1.0f);
-      for (std::size_t r = 1; r < tops.size(); ++r) EXPECT_EQ(tops[r], w.tops[r]) << r;
-    }
-  }
-}
-
-TEST_P(Int8Split, FindsTheSumsOfRows) {
-  if (GetParam().form != Form::kInt8) return;
-  for (const Shape2 shape : shapes()) {
-    const Weights w = weights(shape);
-    for (const Int8Kernels* int8 : sets_) {
-      std::vector<std::int32_t> sums(w.sums.size(), 7);
-      int8->row_sums(w.matrix, 1, shape.rows, sums.data());
-      EXPECT_EQ(sums[0], 7);
-      for (std::size_t r = 1; r < sums.size(); ++r) EXPECT_EQ(sums[r], w.sums[r]) << r;
+      // More than four columns: then rows of int8 may have facts, too.
+      const auto bytes = static_cast<std::size_t>(int8->facts_bytes(w.matrix, 5));
+      const auto find = [&](std::int64_t begin, std::int64_t end, std::byte before) {
+        std::vector<std::byte> storage(bytes + 64, before);
+        int8->find_facts(w.matrix, begin, end, aligned(storage));
+        return std::vector<std::byte>(aligned(storage), aligned(storage) + bytes);
+      };
+      if (bytes == 0) continue;
+      const std::int64_t middle = shape.rows / 3;
+      const auto all = find(0, shape.rows, std::byte{1});
+      EXPECT_EQ(all, find(0, shape.rows, std::byte{2}));  // each byte is written
+      const std::vector<std::byte> parts[2][2] = {
+          {find(0, middle, std::byte{1}), find(0, middle, std::byte{2})},
+          {find(middle, shape.rows, std::byte{1}), find(middle, shape.rows, std::byte{2})}};
+      for (std::size_t i = 0; i < bytes; ++i) {
+        const bool is_of_first = parts[0][0][i] == parts[0][1][i];
+        const bool is_of_second = parts[1][0][i] == parts[1][1][i];
+        ASSERT_NE(is_of_first, is_of_second) << i;
+        ASSERT_EQ(parts[is_of_first ? 0 : 1][0][i], all[i]) << i;
+      }
     }
   }
 }

@@ -22,8 +22,6 @@ struct Weights {
   std::vector<std::byte> data;
   std::vector<Half> scales;
   std::vector<Half> palette;
-  std::vector<float> tops;
-  std::vector<std::int32_t> sums;
   std::vector<double> values;  // what it stands for
 };
 
@@ -101,25 +99,6 @@ inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t block
       }
       w.values.push_back(value);
     }
-  if (form == Form::kHalf) {
-    for (std::int64_t r = 0; r < shape.rows; ++r) {
-      float top = 0;
-      for (std::int64_t c = 0; c < shape.k; ++c)
-        top = std::max(
-            top, static_cast<float>(std::abs(w.values[static_cast<std::size_t>(r * shape.k + c)])));
-      w.tops.push_back(top);
-    }
-    m.tops = w.tops.data();
-  }
-  if (form == Form::kInt8) {
-    for (std::int64_t r = 0; r < shape.rows; ++r) {
-      std::int32_t sum = 0;
-      for (std::int64_t c = 0; c < shape.k; ++c)
-        sum += static_cast<std::int8_t>(w.data[static_cast<std::size_t>(r * shape.k + c)]);
-      w.sums.push_back(sum);
-    }
-    m.sums = w.sums.data();
-  }
   return w;
 }
 

@@ -98,7 +98,7 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
                          std::byte* storage)
     : count_(count),
       places_(places_of(count)),
-      is_by_lanes_(matrix.sums != nullptr && places_ == 8 && is_int8_row(matrix)),
+      is_by_lanes_(matrix.facts != nullptr && places_ == 8 && is_int8_row(matrix)),
       steps_(few_steps(matrix)),
       steps_per_read_(steps_per_read(matrix)),
       parts_(reinterpret_cast<std::int8_t*>(storage)) {

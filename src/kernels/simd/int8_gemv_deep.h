@@ -214,7 +214,7 @@ template <int kRows, int kColumns, typename Row>
   if constexpr (Row::kReadsTogether > 1) {
     constexpr int kTogether = Row::kReadsTogether * Row::kSteps;
     const auto read = [](const Row& row, std::int64_t at) { return row.read_inner(at); };
-    for (; depth > (step + kTogether) * kStep; step += kTogether)
+    for (; step + kTogether <= rows->inner_end; step += kTogether)
       unroll<Row::kReadsTogether>([&](auto i) __attribute__((always_inline)) {
         add_read<i>(rows, step + i * Row::kSteps, read, parts, sums);
       });
@@ -258,7 +258,7 @@ class DeepProducts {
       : columns_(columns),
         products_(EightProducts::of<Row>(columns, [](int p) { return p / kRows; })) {
     for (int p = 0; p < 8; ++p) row_of_[p] = p % kRows;
-    // As an initializer this would be an instruction that takes as long as several rows.
+    // For an initializer GCC takes an instruction (rep stos) that needs the time of several rows.
     unroll<16>([&](auto p) { _mm512_store_si512(sums_[p], _mm512_setzero_si512()); });
   }
   // out[n * ldo + r] for `count` rows from `first` on.
@@ -307,8 +307,7 @@ class DeepProducts {
     } else {
       static_assert(kColumns == 2);
       _mm_mask_storeu_ps(out, some, _mm256_castps256_ps128(results));
-      if (columns_.count() == 2)
-        _mm_mask_storeu_ps(out + ldo, some, _mm256_extractf128_ps(results, 1));
+      _mm_mask_storeu_ps(out + ldo, some, _mm256_extractf128_ps(results, 1));
     }
   }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/simd/int8_facts.h"
 #include "kernels/simd/int8_gemv_deep.h"
 #include "kernels/simd/int8_gemv_lanes.h"
 #include "kernels/simd/int8_gemv_rows.h"
@@ -21,8 +22,10 @@ class Rows {
       : matrix_(m), block_(block), begin_(begin) {}
   [[gnu::always_inline]] Row at(std::int64_t r) const { return Row(matrix_, block_, begin_, r); }
   std::int64_t row_bytes() const { return matrix_.row_bytes(); }
-  // Matrix::sums from row `r` on.
-  const std::int32_t* sums(std::int64_t r) const { return matrix_.sums + begin_ + r; }
+  // MatrixFacts::sums() from row `r` on.
+  const std::int32_t* sums(std::int64_t r) const {
+    return MatrixFacts(matrix_).sums() + begin_ + r;
+  }
 
  private:
   const Matrix& matrix_;

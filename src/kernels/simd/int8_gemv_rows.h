@@ -99,8 +99,9 @@ class AheadOfRows {
     std::int64_t read;   // within its rows
   };
   Place place(std::int64_t bytes) const {
-    const std::int64_t reads = bytes / (kRows * Row::kReadBytes);
-    return {reads / reads_ * group_bytes_, reads % reads_};
+    Place place{0, bytes / (kRows * Row::kReadBytes)};
+    for (; place.read >= reads_; place.read -= reads_) place.group += group_bytes_;
+    return place;
   }
   [[gnu::always_inline]] std::int64_t next(Place& place) const {
     const std::int64_t at = place.group + place.read * Row::kReadBytes;
@@ -130,7 +131,7 @@ template <int kSteps, typename Body>
 // kSteps elements; split<s>() gives the parts of one step. A sum of products is to be multiplied
 // with kUnit. If kHasBlockSums, each quarter of a read is what sum_depth() elements give. With few
 // columns kReadsTogether reads are done together; if that is more than one, read_inner() does those
-// that are not the last of their row.
+// of the steps before inner_end, and may read what follows them.
 
 // The base of rows whose weights are one int8 part.
 struct OnePartRow {

@@ -31,9 +31,6 @@ inline constexpr std::int64_t kInt8BlockRows = 32;     // of the weights, multip
 inline constexpr std::int64_t kInt8BlockColumns = 16;  // of x, that gemm() multiplies together
 inline constexpr std::int64_t kInt8GemvColumns = 8;    // of x, that gemv() takes at most
 
-// What a product may need to know of each row of a matrix beside its bytes.
-enum class RowFact { kNone, kTops, kSums };
-
 // The functions of one instruction set: pure, without threads of their own. All of `packed` and
 // `scratch` is 64-byte aligned.
 struct Int8Kernels {
@@ -43,12 +40,12 @@ struct Int8Kernels {
   // Whether the functions below take the matrix: fp16, int8, int4 and palettes, with scales that
   // hold for whole vectors of a row.
   bool (*takes)(const Matrix& matrix);
-  // What `matrix` must have for products with n columns: its `tops` or its `sums`. Who packs
-  // columns and who multiplies them must have the same.
-  RowFact (*row_fact)(const Matrix& matrix, std::int64_t n);
-  // These give them: out[r] for rows [begin, end).
-  void (*row_tops)(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
-  void (*row_sums)(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::int32_t* out);
+  // Bytes of the facts that `matrix` must have for products with n columns; 0: none. gemv_pack()
+  // and gemv() must get the matrix with the same ones.
+  std::int64_t (*facts_bytes)(const Matrix& matrix, std::int64_t n);
+  // Writes those of rows [begin, end) to `facts`, which is those of the whole matrix and 64-byte
+  // aligned. They are the same for every n, and for every set of functions.
+  void (*find_facts)(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* facts);
 
   // gemv() is for few columns, as in decoding: it reads the weights row after row, in one run.
   //

@@ -29,7 +29,9 @@ struct Palette64Row : TwoPartsRow {
   static constexpr int kReadsTogether = 2;
   static constexpr std::int64_t kReadBytes = kSixBitStepBytes;
   Palette64Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
-      : at(m.row(begin + r)), table(block.table(r)) {}
+      : at(m.row(begin + r)),
+        inner_end(m.k / kStep - (begin + r + 1 == m.rows ? 1 : 0)),
+        table(block.table(r)) {}
   // The indices, as Table<64>::find() takes them.
   __m512i read(std::int64_t step, __mmask64 mask) const {
     const std::byte* const from = at + step * kSixBitStepBytes;
@@ -38,7 +40,7 @@ struct Palette64Row : TwoPartsRow {
     const int bytes = std::popcount(mask) * 6 / 8;
     return spread_six_bits(_mm512_maskz_loadu_epi8((__mmask64{1} << bytes) - 1, from));
   }
-  // Reads what follows the step in the row, too, which one instruction does.
+  // One instruction, which reads sixteen bytes after the step, too.
   __m512i read_inner(std::int64_t step) const {
     return spread_six_bits(_mm512_loadu_si512(at + step * kSixBitStepBytes));
   }
@@ -47,6 +49,7 @@ struct Palette64Row : TwoPartsRow {
     table.find(index, high, low);
   }
   const std::byte* at;
+  const std::int64_t inner_end;  // whole steps after which the matrix goes on
   Table<64> table;
 };
 

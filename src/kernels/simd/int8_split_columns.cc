@@ -29,8 +29,8 @@ struct Parts16 {
   __m512i low;
 };
 
-// The parts of two elements of sixteen columns, which are split like split() does it: those of
-// `even` in the lower word of each column and those of `odd` in the upper one.
+// The parts of two elements of sixteen columns, which are split as PositiveParts does it, but have
+// their sign: those of `even` in the lower word of each column and those of `odd` in the upper one.
 Parts16 split_pairs(__m512i even, __m512i odd) {
   const __m512i both = _mm512_mask_blend_epi16(0xaaaaaaaa, even, _mm512_slli_epi32(odd, 16));
   const __m512i high = _mm512_srai_epi16(_mm512_add_epi16(both, _mm512_set1_epi16(64)), 7);

@@ -125,10 +125,6 @@ class Ahead {
   std::int64_t lines_ = 0;
 };
 
-// Int8Kernels::row_tops and row_sums.
-void row_tops(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
-void row_sums(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::int32_t* out);
-
 // Bytes of scratch that a RowBlock of the matrix needs.
 std::int64_t row_scratch_bytes(const Matrix& matrix);
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the integers of rows stand for: scales, tables and largest magnitudes.
+// What the integers of rows stand for: scales and tables.
 #if defined(__x86_64__)
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/simd/int8_facts.h"
 #include "kernels/simd/int8_split_rows.h"
 #include "kernels/simd/int8_split_vectors.h"
 
 namespace anemone::kernels::simd::int8_split {
 namespace {
-
-constexpr float kSteps = 127 * 128;
 
 // Entries of a palette's table, so that a register holds it several times or it fills registers.
 std::int64_t table_entries(int bits) {
@@ -18,8 +17,8 @@ std::int64_t table_entries(int bits) {
 }
 
 // Steps into which an int4 scale block's scale is rounded: a whole number, so that no scale is
-// rounded to more. They are so few that times 8 they are within kSteps, and times the sum of 32
-// products with a part, 8 * 64 each, over the whole depth within 31 bits.
+// rounded to more. They are so few that times 8 they are within kTwoPartSteps, and times the sum of
+// 32 products with a part, 8 * 64 each, over the whole depth within 31 bits.
 float scale_steps(const Matrix& m) {
   return std::min(127.0F * 16, std::floor(0x7ffff000p0F / (32 * 8 * 64) /
                                           static_cast<float>(round_up(m.k, 32) / 32)));
@@ -48,12 +47,13 @@ void prefetch_scales(const Half* scales, std::int64_t begin, std::int64_t count)
     _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T0);
 }
 
-// The largest of a row's scales. The bits of fp16 without the sign have its order.
-float largest(const Half* scales, std::int64_t count) {
+// The largest magnitude of scales, or of entries of a palette; NaN if one of them is. The bits of
+// fp16 without the sign have its order.
+float largest(const Half* values, std::int64_t count) {
   __m512i tops = _mm512_setzero_si512();
   for (std::int64_t i = 0; i < count; i += 32) {
     const auto some = static_cast<__mmask32>(count - i >= 32 ? ~0u : (1u << (count - i)) - 1);
-    tops = _mm512_max_epu16(tops, _mm512_and_si512(_mm512_maskz_loadu_epi16(some, scales + i),
+    tops = _mm512_max_epu16(tops, _mm512_and_si512(_mm512_maskz_loadu_epi16(some, values + i),
                                                    _mm512_set1_epi16(0x7fff)));
   }
   const __m256i half =
@@ -96,29 +96,6 @@ std::int64_t row_scratch_bytes(const Matrix& m) {
   return round_up(kInt8BlockRows * std::max(multipliers, factors), 64);
 }
 
-void row_tops(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out) {
-  for (std::int64_t r = begin; r < end; ++r) {
-    const auto* row = reinterpret_cast<const Half*>(matrix.row(r));
-    __m512 tops = _mm512_setzero_ps();
-    for (std::int64_t c = 0; c < matrix.k; c += 16)
-      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(row + c, matrix.k - c)));
-    out[r] = _mm512_reduce_max_ps(tops);
-  }
-}
-
-void row_sums(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::int32_t* out) {
-  const __m512i ones = _mm512_set1_epi8(1);
-  for (std::int64_t r = begin; r < end; ++r) {
-    ProductSums sums;
-    for (std::int64_t c = 0; c < matrix.k; c += 64) {
-      const std::int64_t left = matrix.k - c;
-      const __mmask64 mask = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
-      sums.add(ones, _mm512_maskz_loadu_epi8(mask, matrix.row(r) + c));
-    }
-    out[r] = _mm512_reduce_add_epi32(sums.lanes());
-  }
-}
-
 RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_block_sums,
                    std::byte* scratch)
     : matrix_(matrix), begin_(begin), rows_(end - begin) {
@@ -132,7 +109,7 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, b
     has_low_ = false;
     prepare_factors(block_sum_steps(matrix), scratch);
   } else if (is_int8_block(matrix)) {
-    prepare_multipliers(kSteps, 128, scratch);
+    prepare_multipliers(kTwoPartSteps, 128, scratch);
   } else {
     has_low_ = false;
     prepare_row_scales();
@@ -171,7 +148,7 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
     const Half* palette = matrix_.palette + (group << matrix_.bits);
     prefetch_scales(palette, entries, entries);
     const float most = largest(palette, entries);
-    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kSteps / most);
+    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kTwoPartSteps / most);
     if (entries == 16) {
       const __m512i all =
           integers_of(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(palette)), inverse);
@@ -183,14 +160,15 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
     }
     for (; r < rows_ && left > 0; ++r, --left) {
       tables_[r] = table;
-      scales_[r] = 128 * most / kSteps;
+      scales_[r] = 128 * most / kTwoPartSteps;
     }
     table += 2 * places;
   }
 }
 
 void RowBlock::prepare_halves() {
-  for (std::int64_t r = 0; r < rows_; ++r) scales_[r] = 128 * matrix_.tops[begin_ + r] / kSteps;
+  const float* const scales = MatrixFacts(matrix_).half_scales() + begin_;
+  for (std::int64_t r = 0; r < rows_; ++r) scales_[r] = scales[r];
 }
 
 // Every scale in units of the row's largest, which becomes `steps`.

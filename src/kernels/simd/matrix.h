@@ -29,10 +29,9 @@ struct Matrix {
   std::int64_t k = 0;
   const std::byte* data = nullptr;
 
-  // What products in integers may need to know of each row (Int8Kernels::row_fact()); nullptr: not
-  // known. kHalf: its largest magnitude. kInt8: the sum of its integers.
-  const float* tops = nullptr;
-  const std::int32_t* sums = nullptr;
+  // What products in integers need to know beside the above (Int8Kernels::find_facts());
+  // nullptr: not known.
+  const std::byte* facts = nullptr;
 
   // kInt8, kInt4: the block_rows x block_k elements of a scale block share a scale. The scale of
   // element (r, i) is scales[r / block_rows * (k / block_k) + i / block_k].

@@ -101,35 +101,23 @@ void ProjectionOp::multiply(std::span<const ProjectionSegment> segments,
   std::vector<float> block_sums;
   if (matrix.offsets != nullptr) run.set_block_sums(block_sums);
   if (int8 == nullptr || !int8->takes(matrix)) return multiply_floats(run);
-  set_row_facts(matrix, tokens, context);
+  set_facts(matrix, tokens, context);
   multiply_integers(run, *int8);
 }
 
-void ProjectionOp::set_row_facts(kernels::simd::Matrix& matrix, std::int64_t tokens,
-                                 const FusedContext& context) const {
-  using kernels::simd::RowFact;
+void ProjectionOp::set_facts(kernels::simd::Matrix& matrix, std::int64_t tokens,
+                             const FusedContext& context) const {
   const kernels::simd::Int8Kernels& int8 = *context.kernels.int8;
-  const RowFact fact = int8.row_fact(matrix, tokens);
-  if (fact == RowFact::kNone) return;
-  std::call_once(row_facts_->once, [&] {
-    const auto rows = static_cast<std::size_t>(matrix.rows);
-    if (fact == RowFact::kTops)
-      row_facts_->tops.resize(rows);
-    else
-      row_facts_->sums.resize(rows);
+  const std::int64_t bytes = int8.facts_bytes(matrix, tokens);
+  if (bytes == 0) return;
+  std::call_once(facts_->once, [&] {
+    auto* const out = facts_->memory.take<std::byte>(bytes);
     const std::int64_t grain = std::max<std::int64_t>(1, kGemvBytes / matrix.row_bytes());
     context.threads.parallel_for_runs(
-        matrix.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-          if (fact == RowFact::kTops)
-            int8.row_tops(matrix_, begin, end, row_facts_->tops.data());
-          else
-            int8.row_sums(matrix_, begin, end, row_facts_->sums.data());
-        });
+        matrix.rows, grain,
+        [&](std::int64_t begin, std::int64_t end) { int8.find_facts(matrix_, begin, end, out); });
   });
-  if (fact == RowFact::kTops)
-    matrix.tops = row_facts_->tops.data();
-  else
-    matrix.sums = row_facts_->sums.data();
+  matrix.facts = facts_->memory.taken<std::byte>();
 }
 
 }  // namespace anemone::exec

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/fusion/scratch.h"
 #include "exec/cpu/product_offload.h"
 #include "kernels/simd/matrix.h"
 
@@ -55,19 +56,18 @@ class ProjectionOp : public FusedOp {
   // Whether all of them were computed elsewhere.
   bool run_elsewhere(std::span<const ProjectionSegment> segments) const;
   void clear_padding(std::span<FusedCall> calls, const FusedContext& context) const;
-  // What products in integers need to know of the rows, found out for the first of them that does.
-  struct RowFacts {
+  // Matrix::facts, found when the first product needs them.
+  struct Facts {
     std::once_flag once;
-    std::vector<float> tops;
-    std::vector<std::int32_t> sums;
+    Scratch memory;
   };
-  void set_row_facts(kernels::simd::Matrix& matrix, std::int64_t tokens,
-                     const FusedContext& context) const;
+  void set_facts(kernels::simd::Matrix& matrix, std::int64_t tokens,
+                 const FusedContext& context) const;
 
   const kernels::simd::Matrix matrix_;
   const Half* const bias_;
   const bool is_channel_major_;
-  const std::shared_ptr<RowFacts> row_facts_ = std::make_shared<RowFacts>();
+  const std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();
   std::shared_ptr<const OffloadedProduct> taken_;  // null: the CPU's
 };
 
