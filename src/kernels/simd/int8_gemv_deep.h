@@ -254,7 +254,7 @@ class DeepProducts {
  public:
   static constexpr int kRows = 8 / kColumns;
 
-  explicit DeepProducts(const GemvColumns& columns)
+  DeepProducts(const Matrix& /*m*/, const GemvColumns& columns)
       : columns_(columns),
         products_(EightProducts::of<Row>(columns, [](int p) { return p / kRows; })) {
     for (int p = 0; p < 8; ++p) row_of_[p] = p % kRows;

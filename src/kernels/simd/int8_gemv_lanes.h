@@ -33,8 +33,9 @@ class LaneProducts {
  public:
   static constexpr int kRows = 8;
 
-  explicit LaneProducts(const GemvColumns& columns)
-      : columns_(columns),
+  LaneProducts(const Matrix& m, const GemvColumns& columns)
+      : ahead_(m.row_bytes(), m.k),
+        columns_(columns),
         products_(EightProducts::of<SignedBytes>(columns, [](int p) { return p; })) {}
 
   // out[n * ldo + r] for `count` rows from `first` on.
@@ -45,7 +46,7 @@ class LaneProducts {
     const std::byte* at[kRows];
     // Places after the last row repeat it.
     unroll<kRows>([&](auto r) { at[r] = rows.at(first + (r < count ? r : count - 1)).at; });
-    Ahead ahead(rows.row_bytes(), depth);
+    Ahead ahead = ahead_;
     Sums sums = sum(at, depth / kStep, columns_.parts(), ahead, zero());
     if (const std::int64_t left = depth % kStep; left != 0) {
       alignas(64) std::byte last[kRows][kStep] = {};
@@ -111,6 +112,7 @@ class LaneProducts {
     store_columns(fours, count, columns_.count(), out, ldo);
   }
 
+  const Ahead ahead_;  // of a first group
   const GemvColumns& columns_;
   const EightProducts products_;
 };

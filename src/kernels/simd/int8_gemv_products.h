@@ -21,7 +21,6 @@ class Rows {
   Rows(const Matrix& m, const RowBlock& block, std::int64_t begin)
       : matrix_(m), block_(block), begin_(begin) {}
   [[gnu::always_inline]] Row at(std::int64_t r) const { return Row(matrix_, block_, begin_, r); }
-  std::int64_t row_bytes() const { return matrix_.row_bytes(); }
   // MatrixFacts::sums() from row `r` on.
   const std::int32_t* sums(std::int64_t r) const {
     return MatrixFacts(matrix_).sums() + begin_ + r;
@@ -39,7 +38,7 @@ void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end,
   constexpr std::int64_t kGroup = Products::kRows;
   const RowBlock block(m, begin, end, Row::kHasBlockSums, target.scratch);
   const Rows<Row> rows(m, block, begin);
-  Products products(columns);
+  Products products(m, columns);
   for (std::int64_t first = 0; first < end - begin; first += kGroup)
     products.multiply(rows, first, std::min(kGroup, end - begin - first), m.k,
                       block.scales() + first, target.out + first, target.ldo);

@@ -99,13 +99,15 @@ class AheadOfRows {
     std::int64_t read;   // within its rows
   };
   Place place(std::int64_t bytes) const {
-    Place place{0, bytes / (kRows * Row::kReadBytes)};
-    for (; place.read >= reads_; place.read -= reads_) place.group += group_bytes_;
-    return place;
+    const std::int64_t reads = bytes / (kRows * Row::kReadBytes);
+    return {reads / reads_ * group_bytes_, reads % reads_};
   }
   [[gnu::always_inline]] std::int64_t next(Place& place) const {
     const std::int64_t at = place.group + place.read * Row::kReadBytes;
-    if (++place.read == reads_) place = {place.group + group_bytes_, 0};
+    if (++place.read == reads_) {
+      place.read = 0;
+      place.group += group_bytes_;
+    }
     return at;
   }
 

@@ -42,8 +42,9 @@ class WideProducts {
   // Rows at a time: as many as the registers have room for sums and parts.
   static constexpr int kRows = (Row::kHasLow || Row::kHasBlockSums ? 8 : 16) / kVectors;
 
-  explicit WideProducts(const GemvColumns& columns)
-      : columns_(columns),
+  WideProducts(const Matrix& m, const GemvColumns& columns)
+      : ahead_(m.row_bytes(), m.k),
+        columns_(columns),
         products_(EightProducts::of<Row>(columns, [](int p) { return p % kPlaces; })) {}
 
   // out[n * ldo + r] for `count` rows from `first` on.
@@ -69,7 +70,7 @@ class WideProducts {
     Sums sums;
     unroll<kRows>(
         [&](auto r) { unroll<kSums>([&](auto v) { sums.of[r][v] = _mm512_setzero_si512(); }); });
-    Ahead ahead(rows.row_bytes(), depth);
+    Ahead ahead = ahead_;
     for_each_read<Row::kSteps>(
         0, depth, [&](std::int64_t step, __mmask64 mask) __attribute__((always_inline)) {
           add(group, step, mask, ahead.next(), sums);
@@ -169,6 +170,7 @@ class WideProducts {
     store_columns(fours, count, columns_.count(), out, ldo);
   }
 
+  const Ahead ahead_;  // of a first group
   const GemvColumns& columns_;
   const EightProducts products_;
 };
