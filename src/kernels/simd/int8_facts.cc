@@ -37,8 +37,7 @@ void MatrixFacts::find(const Matrix& matrix, std::int64_t begin, std::int64_t en
                        std::byte* facts) {
   if (matrix.form == Matrix::Form::kHalf) {
     auto* out = reinterpret_cast<float*>(facts);
-    for (std::int64_t r = begin; r < end; ++r)
-      out[r] = 128 * largest_of_row(matrix, r) / kTwoPartSteps;
+    for (std::int64_t r = begin; r < end; ++r) out[r] = two_part_scale(largest_of_row(matrix, r));
   } else if (is_int8_row(matrix)) {
     auto* out = reinterpret_cast<std::int32_t*>(facts);
     for (std::int64_t r = begin; r < end; ++r) out[r] = sum_of_row(matrix, r);

@@ -12,6 +12,12 @@ namespace anemone::kernels::simd::int8_split {
 // Steps of the largest magnitude that two parts give.
 inline constexpr float kTwoPartSteps = 127 * 128;
 
+// What a sum of products with two parts of numbers up to `most` is to be multiplied with. An
+// infinity has no parts, so a sum with it becomes NaN.
+inline float two_part_scale(float most) {
+  return 128 * (most + 0 * most) / kTwoPartSteps;
+}
+
 // Matrix::facts.
 class MatrixFacts {
  public:

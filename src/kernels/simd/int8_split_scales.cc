@@ -160,7 +160,7 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
     }
     for (; r < rows_ && left > 0; ++r, --left) {
       tables_[r] = table;
-      scales_[r] = 128 * most / kTwoPartSteps;
+      scales_[r] = two_part_scale(most);
     }
     table += 2 * places;
   }
