@@ -114,31 +114,31 @@ inline std::byte* aligned(std::vector<std::byte>& storage) {
                                       64);
 }
 
-// A matrix with the facts that products with n columns need.
-class WithFacts {
+// A matrix with the row statistics that products with n columns need.
+class WithRowStats {
  public:
-  WithFacts(const Matrix& matrix, const Int8Kernels& int8, std::int64_t n)
-      : storage_(static_cast<std::size_t>(int8.facts_bytes(matrix, n) + 64)), matrix_(matrix) {
-    if (int8.facts_bytes(matrix, n) == 0) return;
-    // In two parts, as several threads find them.
+  WithRowStats(const Matrix& matrix, const Int8Kernels& int8, std::int64_t n)
+      : stats_(static_cast<std::size_t>(int8.row_stats_bytes(matrix, n))), matrix_(matrix) {
+    if (stats_.empty()) return;
+    // In two parts, as several threads compute them.
     const std::int64_t middle = matrix.rows / 2;
-    int8.find_facts(matrix, 0, middle, aligned(storage_));
-    int8.find_facts(matrix, middle, matrix.rows, aligned(storage_));
-    matrix_.facts = aligned(storage_);
+    int8.compute_row_stats(matrix, 0, middle, stats_.data());
+    int8.compute_row_stats(matrix, middle, matrix.rows, stats_.data());
+    matrix_.row_stats = stats_.data();
   }
-  WithFacts(const WithFacts&) = delete;
-  WithFacts& operator=(const WithFacts&) = delete;
+  WithRowStats(const WithRowStats&) = delete;
+  WithRowStats& operator=(const WithRowStats&) = delete;
   const Matrix& matrix() const { return matrix_; }
 
  private:
-  std::vector<std::byte> storage_;
+  std::vector<std::byte> stats_;
   Matrix matrix_;
 };
 
 // The product of a matrix of at most kInt8BlockRows rows with one column.
-inline std::vector<float> multiply(const Matrix& without, const std::vector<Half>& x,
-                                   const Int8Kernels& int8) {
-  const WithFacts with(without, int8, 1);
+inline std::vector<float> multiply_column(const Matrix& without, const std::vector<Half>& x,
+                                          const Int8Kernels& int8) {
+  const WithRowStats with(without, int8, 1);
   const Matrix& matrix = with.matrix();
   std::vector<std::byte> storage(static_cast<std::size_t>(int8.gemv_pack_bytes(matrix, 1) + 64));
   std::vector<std::byte> scratch(static_cast<std::size_t>(int8.gemv_scratch_bytes(matrix) + 64));

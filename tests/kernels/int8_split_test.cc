@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <limits>
 
 #include "kernels/simd/isa.h"
@@ -29,7 +28,7 @@ TEST_P(Int8Split, MultipliesManyColumns) {
       std::vector<float> first;
       for (const Int8Kernels* int8 : sets_) {
         ASSERT_TRUE(int8->takes(w.matrix));
-        const WithFacts with(w.matrix, *int8, columns);
+        const WithRowStats with(w.matrix, *int8, columns);
         const std::int64_t block_bytes = int8->gemm_pack_bytes(with.matrix());
         std::vector<std::byte> storage(static_cast<std::size_t>(blocks * block_bytes + 64));
         std::byte* packed = aligned(storage);
@@ -88,7 +87,7 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
         const Half* few[kInt8GemvColumns] = {};
         for (std::size_t i = 0; i < columns.size(); ++i) few[i] = pointers[columns[i]];
         const auto count = static_cast<std::int64_t>(columns.size());
-        const WithFacts with(w.matrix, int8, count);
+        const WithRowStats with(w.matrix, int8, count);
         const Matrix& matrix = with.matrix();
         ASSERT_LE(int8.gemv_pack_bytes(matrix, count), std::int64_t{sizeof(packed)});
         ASSERT_LE(int8.gemv_scratch_bytes(matrix), std::int64_t{sizeof(scratch)});
@@ -103,7 +102,7 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
                 out[i * static_cast<std::size_t>(shape.rows) + static_cast<std::size_t>(r)];
         return;
       }
-      const WithFacts with(w.matrix, int8, 16);
+      const WithRowStats with(w.matrix, int8, 16);
       const Matrix& matrix = with.matrix();
       ASSERT_LE(int8.gemm_pack_bytes(matrix), std::int64_t{sizeof(packed)});
       ASSERT_LE(int8.gemm_scratch_bytes(matrix, 16), std::int64_t{sizeof(scratch)});
@@ -177,7 +176,7 @@ TEST_P(Int8Split, MultipliesFewColumns) {
             static_cast<std::size_t>(int8->gemv_pack_bytes(w.matrix, columns) + 64));
         std::vector<std::byte> scratch(
             static_cast<std::size_t>(int8->gemv_scratch_bytes(w.matrix) + 64));
-        const WithFacts with(w.matrix, *int8, columns);
+        const WithRowStats with(w.matrix, *int8, columns);
         const Matrix& matrix = with.matrix();
         const auto multiply = [&](std::int64_t first) {
           const Half* pointers[kInt8GemvColumns] = {};
@@ -223,60 +222,63 @@ TEST_P(Int8Split, SumsOfTheLargestProductsFit) {
     const std::vector<Half> x(static_cast<std::size_t>(depth), to_half(-2.0f));
     const double expected = static_cast<double>(depth) * (f.form == Form::kInt8 ? 128 : 8);
     for (const Int8Kernels* int8 : sets_) {
-      for (const float value : multiply(w.matrix, x, *int8))
+      for (const float value : multiply_column(w.matrix, x, *int8))
         EXPECT_NEAR(static_cast<double>(value), expected, expected / 2032 * 0.51) << depth;
     }
   }
 }
 
-// An infinity has no parts. A finite number in its place would look like an answer.
-TEST_P(Int8Split, InfiniteWeightsGiveNan) {
+// Neither an infinity nor NaN has parts. A finite number in its place would look like an answer.
+TEST_P(Int8Split, WeightsThatAreNotFiniteGiveNan) {
   const SplitForm& f = GetParam();
   if (f.form != Form::kPalette && f.form != Form::kHalf) return;
-  const Half infinity = to_half(-std::numeric_limits<float>::infinity());
-  for (const Shape2 shape : {Shape2{9, 192}, Shape2{4, 200}}) {
-    Weights w = weights(shape);
-    if (f.form == Form::kHalf) {
-      std::memcpy(w.data.data(), &infinity, sizeof(infinity));
-    } else {
-      w.palette[f.bits == 4 ? 3 : 0x33] = infinity;  // which 0x33 is, whatever its bits
-      std::fill_n(w.data.begin(), w.matrix.row_bytes(), std::byte{0x33});
-    }
-    const std::vector<Half> x(static_cast<std::size_t>(shape.k), to_half(1.0f));
-    for (const Int8Kernels* int8 : sets_) {
-      const std::vector<float> out = multiply(w.matrix, x, *int8);
-      EXPECT_TRUE(std::isnan(out[0])) << out[0];
-      if (f.group == 1) {
-        EXPECT_TRUE(std::isfinite(out[1])) << out[1];
+  for (const Half not_finite : {to_half(-std::numeric_limits<float>::infinity()),
+                                to_half(std::numeric_limits<float>::quiet_NaN())})
+    for (const Shape2 shape : {Shape2{9, 192}, Shape2{4, 200}}) {
+      Weights w = weights(shape);
+      if (f.form == Form::kHalf) {
+        std::memcpy(w.data.data(), &not_finite, sizeof(not_finite));
+      } else {
+        w.palette[f.bits == 4 ? 3 : 0x33] = not_finite;  // which 0x33 is, whatever its bits
+        std::fill_n(w.data.begin(), w.matrix.row_bytes(), std::byte{0x33});
+      }
+      const std::vector<Half> x(static_cast<std::size_t>(shape.k), to_half(1.0f));
+      for (const Int8Kernels* int8 : sets_) {
+        const std::vector<float> out = multiply_column(w.matrix, x, *int8);
+        EXPECT_TRUE(std::isnan(out[0])) << out[0];
+        if (f.group == 1) {
+          EXPECT_TRUE(std::isfinite(out[1])) << out[1];
+        }
       }
     }
-  }
 }
 
-// A thread writes the facts of its own rows alone.
-TEST_P(Int8Split, FindsFactsOfItsRowsAlone) {
+// The statistic of each row, and nothing of the rows before.
+TEST_P(Int8Split, ComputesRowStats) {
   for (const Shape2 shape : shapes()) {
     const Weights w = weights(shape);
     for (const Int8Kernels* int8 : sets_) {
-      // More than four columns: then rows of int8 may have facts, too.
-      const auto bytes = static_cast<std::size_t>(int8->facts_bytes(w.matrix, 5));
-      const auto find = [&](std::int64_t begin, std::int64_t end, std::byte before) {
-        std::vector<std::byte> storage(bytes + 64, before);
-        int8->find_facts(w.matrix, begin, end, aligned(storage));
-        return std::vector<std::byte>(aligned(storage), aligned(storage) + bytes);
-      };
+      // Rows of int8 have statistics for some numbers of columns only.
+      const std::int64_t bytes =
+          std::max(int8->row_stats_bytes(w.matrix, 1), int8->row_stats_bytes(w.matrix, 5));
       if (bytes == 0) continue;
-      const std::int64_t middle = shape.rows / 3;
-      const auto all = find(0, shape.rows, std::byte{1});
-      EXPECT_EQ(all, find(0, shape.rows, std::byte{2}));  // each byte is written
-      const std::vector<std::byte> parts[2][2] = {
-          {find(0, middle, std::byte{1}), find(0, middle, std::byte{2})},
-          {find(middle, shape.rows, std::byte{1}), find(middle, shape.rows, std::byte{2})}};
-      for (std::size_t i = 0; i < bytes; ++i) {
-        const bool is_of_first = parts[0][0][i] == parts[0][1][i];
-        const bool is_of_second = parts[1][0][i] == parts[1][1][i];
-        ASSERT_NE(is_of_first, is_of_second) << i;
-        ASSERT_EQ(parts[is_of_first ? 0 : 1][0][i], all[i]) << i;
+      ASSERT_EQ(bytes, shape.rows * 4);
+      std::vector<std::byte> stats(static_cast<std::size_t>(bytes), std::byte{7});
+      int8->compute_row_stats(w.matrix, 1, shape.rows, stats.data());
+      for (std::int64_t r = 0; r < shape.rows; ++r) {
+        float top = 0;
+        std::int32_t sum = 0;
+        for (std::int64_t c = 0; c < shape.k; ++c) {
+          const auto at = static_cast<std::size_t>(r * shape.k + c);
+          top = std::max(top, static_cast<float>(std::abs(w.values[at])));
+          if (GetParam().form == Form::kInt8) sum += static_cast<std::int8_t>(w.data[at]);
+        }
+        std::int32_t expected = 0x07070707;
+        if (r > 0 && GetParam().form == Form::kInt8) expected = sum;
+        if (r > 0 && GetParam().form == Form::kHalf) std::memcpy(&expected, &top, sizeof(top));
+        std::int32_t got = 0;
+        std::memcpy(&got, stats.data() + r * 4, sizeof(got));
+        EXPECT_EQ(got, expected) << shape.rows << " x " << shape.k << ", row " << r;
       }
     }
   }

@@ -26,7 +26,7 @@ class GemvColumns {
   // A power of two: zeros after the last column.
   std::int64_t places() const { return places_; }
   // Whether the parts are ordered for LaneProducts: eight places for int8 with a scale per row
-  // (is_int8_row()), if the matrix has its facts.
+  // (is_int8_row()), if the matrix has row statistics.
   bool is_by_lanes() const { return is_by_lanes_; }
   // Up to two places: [step of 64 elements][place][high, low][64]. More:
   // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i

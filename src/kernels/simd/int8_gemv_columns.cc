@@ -57,11 +57,11 @@ __m512i step_of(Order order, std::int64_t step, __m512i first, __m512i second) {
 struct ReadParts {
   ReadParts(Order order, const Half* x, std::int64_t left, float inverse) {
     const PositiveParts first = split_column(x, left, inverse);
-    high[0] = signed_high(first.high);
+    high[0] = flip(first.high);
     low[0] = signed_low(first.low);
     if (order == Order::kMemory) return;
     const PositiveParts second = split_column(x + kStep, left - kStep, inverse);
-    order_steps(order, high, signed_high(second.high));
+    order_steps(order, high, flip(second.high));
     order_steps(order, low, signed_low(second.low));
   }
   __m512i high[2];
@@ -98,7 +98,7 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
                          std::byte* storage)
     : count_(count),
       places_(places_of(count)),
-      is_by_lanes_(matrix.facts != nullptr && places_ == 8 && is_int8_row(matrix)),
+      is_by_lanes_(matrix.row_stats != nullptr && places_ == 8 && is_int8_row(matrix)),
       steps_(few_steps(matrix)),
       steps_per_read_(steps_per_read(matrix)),
       parts_(reinterpret_cast<std::int8_t*>(storage)) {

@@ -86,8 +86,8 @@ class LaneProducts {
     for (std::int64_t step = 0; step < steps; ++step, parts += kLanes * kStep) {
       const Ahead::Distances distances = ahead.next();
       unroll<16>([&](auto i) __attribute__((always_inline)) {
-        // One prefetch per row, spread over the step.
-        if constexpr (i % 2 == 0) prefetch(rows[i / 2], distances.far, distances.near);
+        // One place per row is prefetched, spread over the step.
+        if constexpr (i % 2 == 0) prefetch_twice(rows[i / 2], distances.far, distances.near);
         const __m512i x = _mm512_load_si512(parts + i * kStep);
         unroll<kRows>([&](auto r) __attribute__((always_inline)) {
           add_products(sums.of[r][i % kChains], x, rows[r] + step * kStep + 4 * i);
@@ -97,7 +97,7 @@ class LaneProducts {
     return sums;
   }
 
-  // `weights`: the sums of the rows.
+  // `weights`: the sums of the rows' integers.
   void finish(const Sums& sums, const std::int32_t* weights, std::int64_t count,
               const float* row_scales, float* out, std::int64_t ldo) const {
     __m128 fours[2][kRows];

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/simd/int8_facts.h"
 #include "kernels/simd/int8_gemv_deep.h"
 #include "kernels/simd/int8_gemv_lanes.h"
 #include "kernels/simd/int8_gemv_rows.h"
 #include "kernels/simd/int8_gemv_wide.h"
+#include "kernels/simd/int8_row_stats.h"
 
 namespace anemone::kernels::simd::int8_split {
 
@@ -21,10 +21,8 @@ class Rows {
   Rows(const Matrix& m, const RowBlock& block, std::int64_t begin)
       : matrix_(m), block_(block), begin_(begin) {}
   [[gnu::always_inline]] Row at(std::int64_t r) const { return Row(matrix_, block_, begin_, r); }
-  // MatrixFacts::sums() from row `r` on.
-  const std::int32_t* sums(std::int64_t r) const {
-    return MatrixFacts(matrix_).sums() + begin_ + r;
-  }
+  // The sums of the integers of rows, from row `r` on.
+  const std::int32_t* sums(std::int64_t r) const { return row_sums(matrix_) + begin_ + r; }
 
  private:
   const Matrix& matrix_;

@@ -8,17 +8,11 @@
 
 #include "kernels/simd/int8_split_rows.h"
 #include "kernels/simd/int8_split_vectors.h"
+#include "kernels/simd/prefetch.h"
 
 namespace anemone::kernels::simd::int8_split {
 
 inline constexpr std::int64_t kStep = 64;  // elements
-// How far ahead of the multiplication memory is prefetched. The processor prefetches by itself, but
-// only up to the end of a page. Far ahead goes into the second-level cache: into the nearest one
-// fewer lines can be on their way at a time. The processor drops such a prefetch where too many
-// lines are on their way already, and the multiplication would then wait for memory. So another one
-// follows when the line is near, into the nearest cache, which waits for room instead.
-inline constexpr std::int64_t kFarBytes = 8192;
-inline constexpr std::int64_t kNearBytes = 3072;
 
 // The order in which the parts of a row come out of a read. Where it is not that of memory, a read
 // gives two steps.
@@ -39,33 +33,14 @@ inline std::int64_t few_steps(const Matrix& m) {
   return round_up(m.k, steps * kStep) / kStep;
 }
 
-// The instruction multiplies an unsigned byte by a signed one, so a part of the weights is given as
-// part + kOffset (the low one as part + kLowOffset). That adds kOffset times the sum of the
-// column's parts to a sum of products, which EightProducts subtracts again.
-inline __m512i flip(__m512i parts) {
-  return _mm512_xor_si512(parts, _mm512_set1_epi8(-128));
-}
-// What lies `bytes` after `at`. It may lie beyond the mapping: a prefetch is a hint and never
-// faults.
-inline const char* after(const std::byte* at, std::int64_t bytes) {
-  return reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) +
-                                       static_cast<std::uintptr_t>(bytes));
-}
-
-// Prefetches what lies `far` and what lies `near` bytes after `at`. Always inlined: GCC takes the
-// function for one without effect and leaves out calls of it.
-[[gnu::always_inline]] inline void prefetch(const std::byte* at, std::int64_t far,
-                                            std::int64_t near) {
-  _mm_prefetch(after(at, far), _MM_HINT_T1);
-  _mm_prefetch(after(at, near), _MM_HINT_T0);
-}
-
-// The same for the bytes of a read, from the begin of the row.
+// Prefetches what lies `far` and `near` bytes after the begin of a row, as many bytes as a read
+// has.
 template <typename Row>
 [[gnu::always_inline]] inline void prefetch_read(const Row& row, std::int64_t far,
                                                  std::int64_t near) {
   constexpr std::int64_t kLine = 64;
-  for (std::int64_t i = 0; i < Row::kReadBytes; i += kLine) prefetch(row.at, far + i, near + i);
+  for (std::int64_t i = 0; i < Row::kReadBytes; i += kLine)
+    prefetch_twice(row.at, far + i, near + i);
 }
 
 // For rows that are read one after the other: what follows what is read at `step`.
@@ -127,6 +102,10 @@ template <int kSteps, typename Body>
   if (const std::int64_t left = depth % kElements; left != 0)
     body(whole, (__mmask64{1} << (left + kSteps - 1) / kSteps) - 1);
 }
+
+// The instruction multiplies an unsigned byte by a signed one, so a part of the weights is given as
+// part + kOffset (the low one as part + kLowOffset). That adds kOffset times the sum of the
+// column's parts to a sum of products, which EightProducts subtracts again.
 
 // Each struct below is a row of weights in one form. kSteps steps lie in the same kReadBytes:
 // read() takes them from memory, `step` being the first, and `mask` tells which exist, each bit for

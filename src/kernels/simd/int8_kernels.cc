@@ -2,10 +2,10 @@
 #if defined(__x86_64__)
 #include "kernels/simd/int8_kernels.h"
 
-#include "kernels/simd/int8_facts.h"
 #include "kernels/simd/int8_gemm.h"
 #include "kernels/simd/int8_gemv.h"
 #include "kernels/simd/int8_palettes.h"
+#include "kernels/simd/int8_row_stats.h"
 #include "kernels/simd/int8_split.h"
 #include "kernels/simd/int8_split_rows.h"
 
@@ -35,16 +35,16 @@ std::int64_t gemv_columns(const Matrix& matrix) {
 
 // `kByLanes`: whether eight columns of int8 are multiplied by lanes, which needs the rows' sums.
 template <bool kByLanes>
-std::int64_t facts_bytes(const Matrix& matrix, std::int64_t n) {
+std::int64_t needed_row_stats_bytes(const Matrix& matrix, std::int64_t n) {
   const bool is_by_lanes = kByLanes && n > kInt8GemvColumns / 2 && n <= kInt8GemvColumns;
-  return is_int8_row(matrix) && !is_by_lanes ? 0 : MatrixFacts(matrix).bytes();
+  return is_int8_row(matrix) && !is_by_lanes ? 0 : row_stats_bytes(matrix);
 }
 
 constexpr Int8Kernels vnni_kernels() {
   return {.gemv_columns = gemv_columns<kInt8GemvColumns, kInt8GemvColumns>,
           .takes = takes,
-          .facts_bytes = facts_bytes<true>,
-          .find_facts = MatrixFacts::find,
+          .row_stats_bytes = needed_row_stats_bytes<true>,
+          .compute_row_stats = compute_row_stats,
           .gemv_pack_bytes = gemv_pack_bytes,
           .gemv_pack = gemv_pack,
           .gemv_scratch_bytes = gemv_scratch_bytes,
@@ -69,13 +69,13 @@ constexpr Int8Kernels vbmi_kernels() {
 constexpr Int8Kernels zen_kernels() {
   Int8Kernels kernels = vbmi_kernels();
   kernels.gemv_columns = gemv_columns<32, 12>;
-  kernels.facts_bytes = facts_bytes<false>;
+  kernels.row_stats_bytes = needed_row_stats_bytes<false>;
   return kernels;
 }
 
 constexpr Int8Kernels amx_kernels() {
   Int8Kernels kernels = vbmi_kernels();
-  kernels.facts_bytes = facts_bytes<false>;
+  kernels.row_stats_bytes = needed_row_stats_bytes<false>;
   kernels.gemv_columns = gemv_columns<4, 4>;  // tiles take sixteen columns in the time of one
   kernels.gemv = gemv<false, vbmi::gemv_palettes>;
   kernels.gemm_pack = amx_gemm_pack;

@@ -40,12 +40,13 @@ struct Int8Kernels {
   // Whether the functions below take the matrix: fp16, int8, int4 and palettes, with scales that
   // hold for whole vectors of a row.
   bool (*takes)(const Matrix& matrix);
-  // Bytes of the facts that `matrix` must have for products with n columns; 0: none. gemv_pack()
-  // and gemv() must get the matrix with the same ones.
-  std::int64_t (*facts_bytes)(const Matrix& matrix, std::int64_t n);
-  // Writes those of rows [begin, end) to `facts`, which is those of the whole matrix and 64-byte
-  // aligned. They are the same for every n, and for every set of functions.
-  void (*find_facts)(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* facts);
+  // Bytes of the row statistics that `matrix` must have for products with n columns; 0 if it needs
+  // none. gemv_pack() and gemv() must get the matrix with the same ones.
+  std::int64_t (*row_stats_bytes)(const Matrix& matrix, std::int64_t n);
+  // Writes the statistics of rows [begin, end) to `stats`, which holds those of the whole matrix,
+  // aligned to 4 bytes. They are the same for every n and for every instruction set.
+  void (*compute_row_stats)(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                            std::byte* stats);
 
   // gemv() is for few columns, as in decoding: it reads the weights row after row, in one run.
   //

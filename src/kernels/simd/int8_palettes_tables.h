@@ -36,7 +36,7 @@ class Table<64> {
   explicit Table(const std::uint8_t* table)
       : high_(_mm512_load_si512(table)), low_(_mm512_load_si512(table + 64)) {}
   void make_signed() {
-    high_ = signed_high(high_);
+    high_ = flip(high_);
     low_ = signed_low(low_);
   }
   void find(__m512i index, __m512i& high, __m512i& low) const {
@@ -61,7 +61,7 @@ class Table<256> {
   }
   void make_signed() {
     for (int i = 0; i < 4; ++i) {
-      high_[i] = signed_high(high_[i]);
+      high_[i] = flip(high_[i]);
       low_[i] = signed_low(low_[i]);
     }
   }

@@ -4,12 +4,21 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/simd/int8_facts.h"
+#include "kernels/simd/int8_row_stats.h"
 #include "kernels/simd/int8_split_rows.h"
 #include "kernels/simd/int8_split_vectors.h"
+#include "kernels/simd/prefetch.h"
 
 namespace anemone::kernels::simd::int8_split {
 namespace {
+
+constexpr float kSteps = 127 * 128;
+
+// What a sum of products with two parts of numbers up to `most` is to be multiplied with. An
+// infinity has no parts, so a sum with it becomes NaN.
+float two_part_scale(float most) {
+  return 128 * (most + 0 * most) / kSteps;
+}
 
 // Entries of a palette's table, so that a register holds it several times or it fills registers.
 std::int64_t table_entries(int bits) {
@@ -17,7 +26,7 @@ std::int64_t table_entries(int bits) {
 }
 
 // Steps into which an int4 scale block's scale is rounded: a whole number, so that no scale is
-// rounded to more. They are so few that times 8 they are within kTwoPartSteps, and times the sum of
+// rounded to more. They are so few that times 8 they are within kSteps, and times the sum of
 // 32 products with a part, 8 * 64 each, over the whole depth within 31 bits.
 float scale_steps(const Matrix& m) {
   return std::min(127.0F * 16, std::floor(0x7ffff000p0F / (32 * 8 * 64) /
@@ -38,32 +47,11 @@ float block_sum_steps(const Matrix& m) {
 }
 
 // Prefetches `count` scales, or entries of a palette, from `begin` after these: they lie apart
-// from the rows, so the processor does not foresee them. The address may lie beyond the mapping: a
-// prefetch is a hint and never faults.
+// from the rows, so the processor does not foresee them.
 void prefetch_scales(const Half* scales, std::int64_t begin, std::int64_t count) {
-  auto at =
-      reinterpret_cast<std::uintptr_t>(scales) + static_cast<std::uintptr_t>(begin) * sizeof(Half);
-  for (const auto end = at + static_cast<std::uintptr_t>(count) * sizeof(Half); at < end; at += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T0);
-}
-
-// The largest magnitude of scales, or of entries of a palette; NaN if one of them is. The bits of
-// fp16 without the sign have its order.
-float largest(const Half* values, std::int64_t count) {
-  __m512i tops = _mm512_setzero_si512();
-  for (std::int64_t i = 0; i < count; i += 32) {
-    const auto some = static_cast<__mmask32>(count - i >= 32 ? ~0u : (1u << (count - i)) - 1);
-    tops = _mm512_max_epu16(tops, _mm512_and_si512(_mm512_maskz_loadu_epi16(some, values + i),
-                                                   _mm512_set1_epi16(0x7fff)));
-  }
-  const __m256i half =
-      _mm256_max_epu16(_mm512_castsi512_si256(tops), _mm512_extracti64x4_epi64(tops, 1));
-  const __m128i quarter =
-      _mm_max_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-  // The processor has an instruction for the smallest of eight integers only.
-  const __m128i ones = _mm_set1_epi16(-1);
-  const __m128i top = _mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(quarter, ones)), ones);
-  return _mm_cvtss_f32(_mm_cvtph_ps(top));
+  constexpr std::int64_t kBytes = sizeof(Half);
+  for (std::int64_t i = 0; i < count * kBytes; i += 64)
+    _mm_prefetch(static_cast<const char*>(address_after(scales, begin * kBytes + i)), _MM_HINT_T0);
 }
 
 // Goes over the rows of a block with the scales of their scale blocks, without a division for each.
@@ -109,7 +97,7 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, b
     has_low_ = false;
     prepare_factors(block_sum_steps(matrix), scratch);
   } else if (is_int8_block(matrix)) {
-    prepare_multipliers(kTwoPartSteps, 128, scratch);
+    prepare_multipliers(kSteps, 128, scratch);
   } else {
     has_low_ = false;
     prepare_row_scales();
@@ -148,7 +136,7 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
     const Half* palette = matrix_.palette + (group << matrix_.bits);
     prefetch_scales(palette, entries, entries);
     const float most = largest(palette, entries);
-    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kTwoPartSteps / most);
+    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kSteps / most);
     if (entries == 16) {
       const __m512i all =
           integers_of(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(palette)), inverse);
@@ -167,8 +155,8 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
 }
 
 void RowBlock::prepare_halves() {
-  const float* const scales = MatrixFacts(matrix_).half_scales() + begin_;
-  for (std::int64_t r = 0; r < rows_; ++r) scales_[r] = scales[r];
+  const float* const most = row_maxima(matrix_) + begin_;
+  for (std::int64_t r = 0; r < rows_; ++r) scales_[r] = two_part_scale(most[r]);
 }
 
 // Every scale in units of the row's largest, which becomes `steps`.

@@ -37,14 +37,17 @@ inline __m512 load_some(const Half* x, std::int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
 }
 
-// The parts of 64 integers as unsigned bytes: high + 128 and low + 64. signed_high() and
-// signed_low() give the parts themselves.
-inline __m512i signed_high(__m512i high) {
-  return _mm512_xor_si512(high, _mm512_set1_epi8(-128));
+// Adds 128 to signed bytes, which makes them unsigned, or takes it from unsigned ones.
+inline __m512i flip(__m512i bytes) {
+  return _mm512_xor_si512(bytes, _mm512_set1_epi8(-128));
 }
+
+// The low parts of PositiveParts with their sign. flip() gives the high ones.
 inline __m512i signed_low(__m512i low) {
   return _mm512_sub_epi8(low, _mm512_set1_epi8(64));
 }
+
+// The parts of 64 integers as unsigned bytes: high + 128 and low + 64.
 struct PositiveParts {
   static PositiveParts load(const std::uint8_t* from_high, const std::uint8_t* from_low) {
     PositiveParts parts;
@@ -78,7 +81,7 @@ struct PositiveParts {
     return found;
   }
   void store_signed(std::int8_t* to_high, std::int8_t* to_low) const {
-    _mm512_store_si512(to_high, signed_high(high));
+    _mm512_store_si512(to_high, flip(high));
     _mm512_store_si512(to_low, signed_low(low));
   }
   void store(std::uint8_t* to_high, std::uint8_t* to_low) const {
@@ -122,6 +125,25 @@ inline PositiveParts parts_of_bytes(__m512i bytes, __m512i multipliers) {
 // Sixteen halves multiplied by `inverse` and rounded.
 inline __m512i integers_of(__m256i halves, __m512 inverse) {
   return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtph_ps(halves), inverse));
+}
+
+// The largest magnitude of these; NaN if one of them is. The bits of fp16 without the sign have its
+// order.
+inline float largest(const Half* values, std::int64_t count) {
+  __m512i tops = _mm512_setzero_si512();
+  for (std::int64_t i = 0; i < count; i += 32) {
+    const auto some = static_cast<__mmask32>(count - i >= 32 ? ~0u : (1u << (count - i)) - 1);
+    tops = _mm512_max_epu16(tops, _mm512_and_si512(_mm512_maskz_loadu_epi16(some, values + i),
+                                                   _mm512_set1_epi16(0x7fff)));
+  }
+  const __m256i half =
+      _mm256_max_epu16(_mm512_castsi512_si256(tops), _mm512_extracti64x4_epi64(tops, 1));
+  const __m128i quarter =
+      _mm_max_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  // The processor has an instruction for the smallest of eight integers only.
+  const __m128i ones = _mm_set1_epi16(-1);
+  const __m128i top = _mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(quarter, ones)), ones);
+  return _mm_cvtss_f32(_mm_cvtph_ps(top));
 }
 
 // The parts of those of 64 halves that `mask` has, multiplied by `inverse` and rounded.

@@ -29,9 +29,9 @@ struct Matrix {
   std::int64_t k = 0;
   const std::byte* data = nullptr;
 
-  // What products in integers need to know beside the above (Int8Kernels::find_facts());
-  // nullptr: not known.
-  const std::byte* facts = nullptr;
+  // Statistics of the rows that products in integers need (Int8Kernels::compute_row_stats);
+  // nullptr: not computed.
+  const std::byte* row_stats = nullptr;
 
   // kInt8, kInt4: the block_rows x block_k elements of a scale block share a scale. The scale of
   // element (r, i) is scales[r / block_rows * (k / block_k) + i / block_k].

@@ -53,15 +53,13 @@ inline void sum_scale_blocks(const Matrix& m, const Half* x, std::int64_t channe
 
 // What scale blocks [b, b + kWidth) of one row have as factors; zeros after the last one. The
 // product has read the scales. The offsets are prefetched for the rows that come next, if rows are
-// taken kAheadRows at a time; a prefetch beyond the memory is a hint and never faults.
+// taken kAheadRows at a time.
 inline Floats offset_factors(const Matrix& m, std::int64_t row, std::int64_t b) {
   constexpr std::int64_t kAheadRows = 32;
   const std::int64_t blocks = m.k / m.block_k;
   const Half* const scales = m.scales_at(row, 0);
   const Half* const offsets = m.offsets + (scales - m.scales) + b;
-  __builtin_prefetch(reinterpret_cast<const void*>(
-      reinterpret_cast<std::uintptr_t>(offsets) +
-      static_cast<std::uintptr_t>(kAheadRows * blocks) * sizeof(Half)));
+  __builtin_prefetch(address_after(offsets, kAheadRows * blocks * std::int64_t{sizeof(Half)}));
   return load_some_halves(scales + b, blocks - b) * load_some_halves(offsets, blocks - b);
 }
 

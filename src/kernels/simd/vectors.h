@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/simd/prefetch.h"
 #include "tensor/half.h"
 
 #if defined(ANEMONE_SIMD_AVX512) || defined(ANEMONE_SIMD_AVX2)
@@ -227,15 +228,13 @@ inline Floats exp(Floats x) {
 }
 
 // Prefetches elements [begin, begin + count), for arrays longer than a page, at whose end the
-// processor's own prefetching stops. They may lie beyond the memory: a prefetch is a hint and never
-// faults, but it costs time where there is no page.
+// processor's own prefetching stops. They may lie beyond the memory, but a prefetch costs time
+// where there is no page.
 [[gnu::always_inline]] inline void prefetch(const Half* from, std::int64_t begin,
                                             std::int64_t count) {
   constexpr std::int64_t kLine = 64 / sizeof(Half);
-  const auto base = reinterpret_cast<std::uintptr_t>(from);
   for (std::int64_t i = begin; i < begin + count; i += kLine)
-    __builtin_prefetch(
-        reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(i) * sizeof(Half)));
+    __builtin_prefetch(address_after(from, i * std::int64_t{sizeof(Half)}));
 }
 
 inline void to_floats(const Half* in, float* out, std::int64_t count) {

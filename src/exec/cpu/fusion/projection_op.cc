@@ -101,23 +101,25 @@ void ProjectionOp::multiply(std::span<const ProjectionSegment> segments,
   std::vector<float> block_sums;
   if (matrix.offsets != nullptr) run.set_block_sums(block_sums);
   if (int8 == nullptr || !int8->takes(matrix)) return multiply_floats(run);
-  set_facts(matrix, tokens, context);
+  set_row_stats(matrix, tokens, context);
   multiply_integers(run, *int8);
 }
 
-void ProjectionOp::set_facts(kernels::simd::Matrix& matrix, std::int64_t tokens,
-                             const FusedContext& context) const {
+void ProjectionOp::set_row_stats(kernels::simd::Matrix& matrix, std::int64_t tokens,
+                                 const FusedContext& context) const {
   const kernels::simd::Int8Kernels& int8 = *context.kernels.int8;
-  const std::int64_t bytes = int8.facts_bytes(matrix, tokens);
+  const std::int64_t bytes = int8.row_stats_bytes(matrix, tokens);
   if (bytes == 0) return;
-  std::call_once(facts_->once, [&] {
-    auto* const out = facts_->memory.take<std::byte>(bytes);
+  std::call_once(row_stats_->once, [&] {
+    row_stats_->bytes =
+        std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
     const std::int64_t grain = std::max<std::int64_t>(1, kGemvBytes / matrix.row_bytes());
     context.threads.parallel_for_runs(
-        matrix.rows, grain,
-        [&](std::int64_t begin, std::int64_t end) { int8.find_facts(matrix_, begin, end, out); });
+        matrix.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+          int8.compute_row_stats(matrix_, begin, end, row_stats_->bytes.get());
+        });
   });
-  matrix.facts = facts_->memory.taken<std::byte>();
+  matrix.row_stats = row_stats_->bytes.get();
 }
 
 }  // namespace anemone::exec

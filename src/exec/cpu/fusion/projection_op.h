@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
-#include "exec/cpu/fusion/scratch.h"
 #include "exec/cpu/product_offload.h"
 #include "kernels/simd/matrix.h"
 
@@ -56,18 +55,18 @@ class ProjectionOp : public FusedOp {
   // Whether all of them were computed elsewhere.
   bool run_elsewhere(std::span<const ProjectionSegment> segments) const;
   void clear_padding(std::span<FusedCall> calls, const FusedContext& context) const;
-  // Matrix::facts, found when the first product needs them.
-  struct Facts {
+  // Matrix::row_stats, computed when the first product needs them.
+  struct RowStats {
     std::once_flag once;
-    Scratch memory;
+    std::unique_ptr<std::byte[]> bytes;
   };
-  void set_facts(kernels::simd::Matrix& matrix, std::int64_t tokens,
-                 const FusedContext& context) const;
+  void set_row_stats(kernels::simd::Matrix& matrix, std::int64_t tokens,
+                     const FusedContext& context) const;
 
   const kernels::simd::Matrix matrix_;
   const Half* const bias_;
   const bool is_channel_major_;
-  const std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();
+  const std::shared_ptr<RowStats> row_stats_ = std::make_shared<RowStats>();
   std::shared_ptr<const OffloadedProduct> taken_;  // null: the CPU's
 };
 
