@@ -16,9 +16,7 @@ namespace anemone::api {
 
 struct ExecutorOptions {
   int threads = 0;  // 0: as many as this process may use
-  // The instructions that kernels use: "plain", "neon", "avx2", "avx512", "avx512vnni",
-  // "avx512vbmi", "amx"; or "reference" for the reference interpreter, without fusions. Empty: the
-  // best of this processor.
+  // The instructions that kernels use, one of isa_names(). Empty: the best of this processor.
   std::string isa = {};
   bool maps_weights = true;  // exec::CpuOptions says what the other choice gives
   // How the CPU executor computes gated delta nets: "exact", or "chunked", which exec::CpuOptions
@@ -43,6 +41,10 @@ struct ExecutorOptions {
 // interface alone. kInvalidArgument for an unknown kind and for instructions that the processor
 // does not have; kUnsupported for Core ML and the private client where there is none.
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options = {});
+
+// The values of ExecutorOptions::isa: the instruction sets that anemone has kernels for, on this
+// processor or another, and "reference" for the reference interpreter, without fusions.
+std::vector<std::string> isa_names();
 
 // An executor that anemone knows, and whether this build can make it; for reports.
 struct ExecutorChoice {

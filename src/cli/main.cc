@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <new>
 #include <string>
@@ -65,11 +67,12 @@ void describe(CLI::App& app, Context& context) {
   app.add_option("-t,--threads", context.threads,
                  "Threads to use (default: all that this process may use)")
       ->check(whole_numbers(1, 1024));
+  const std::vector<std::string> isas = api::isa_names();
   context.words[app.add_option(
       "--isa", context.isa,
-      "CPU kernels to use: plain, neon, avx2, avx512, avx512vnni, avx512vbmi, amx, or reference "
-      "for the\nplain kernels without fusion (default: the best of this processor)")] = {
-      {"plain", "neon", "avx2", "avx512", "avx512vnni", "avx512vbmi", "amx", "reference"}};
+      fmt::format("CPU kernels to use: {} (default: the best of this processor).\nreference is "
+                  "the plain kernels without fusion",
+                  fmt::join(isas, ", ")))] = {isas};
   app.add_flag_callback(
       "--no-mmap", [&] { context.maps_weights = false; },
       "Read the weights into memory, in huge pages where the system has them, instead "

@@ -93,6 +93,12 @@ std::optional<Isa> parse_isa(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<Isa> known_isas() {
+  std::vector<Isa> all;
+  for (const auto& [isa, name] : kNames) all.push_back(isa);
+  return all;
+}
+
 std::vector<Isa> supported_isas() {
   static const std::vector<Isa> found = [] {
     std::vector<Isa> out = {Isa::kPlain};

@@ -16,6 +16,9 @@ enum class Isa { kPlain, kNeon, kAvx2, kAvx512, kAvx512Vnni, kAvx512Vbmi, kAmx }
 std::string_view isa_name(Isa isa);
 std::optional<Isa> parse_isa(std::string_view name);
 
+// All of them, whatever this build has.
+std::vector<Isa> known_isas();
+
 // What this build has and this processor can run, from the plainest to the best. AMX is there when
 // the system lets the process use its registers.
 std::vector<Isa> supported_isas();
