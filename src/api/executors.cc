@@ -15,8 +15,6 @@ namespace {
 
 // Not among the choices: only builds for experiments have it (docs/ane-direct.md).
 constexpr std::string_view kAneDirect = "ane-direct";
-// Stands among the instruction sets.
-constexpr std::string_view kReference = "reference";
 
 Result<std::unique_ptr<exec::Executor>> make_ane_direct(const ExecutorOptions& options,
                                                         const exec::CpuOptions& cpu) {
@@ -67,23 +65,23 @@ Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& opt
     return invalid_argument("[--delta-net] expected exact or chunked, got \"{}\"",
                             options.delta_net);
   const bool is_chunked = options.delta_net == "chunked";
-  if (is_chunked && (!is_cpu || options.isa == kReference))
+  if (is_chunked && (!is_cpu || options.isa == kReferenceIsa))
     return invalid_argument(
         "[--delta-net] expected exact with {}, got chunked, which only the fast kernels of the CPU "
         "have",
-        options.isa == kReference ? "--isa reference" : "--executor " + options.kind);
+        options.isa == kReferenceIsa ? "--isa reference" : "--executor " + options.kind);
   if (options.kind == "coreml") return make_coreml(options);
   namespace simd = kernels::simd;
   exec::CpuOptions cpu{.threads = options.threads,
                        .maps_weights = options.maps_weights,
                        .chunks_delta_nets = is_chunked};
-  if (options.isa == kReference) {
+  if (options.isa == kReferenceIsa) {
     cpu.is_reference = true;
   } else if (!options.isa.empty()) {
     const std::vector<simd::Isa> supported = simd::supported_isas();
     const auto isa = simd::parse_isa(options.isa);
     if (!isa || std::ranges::find(supported, *isa) == supported.end()) {
-      std::string names(kReference);
+      std::string names(kReferenceIsa);
       for (const simd::Isa known : supported) names.append(", ").append(simd::isa_name(known));
       return invalid_argument("[--isa] expected one of {}, got \"{}\"", names, options.isa);
     }
@@ -97,7 +95,7 @@ std::vector<std::string> isa_names() {
   std::vector<std::string> names;
   for (const kernels::simd::Isa isa : kernels::simd::known_isas())
     names.emplace_back(kernels::simd::isa_name(isa));
-  names.emplace_back(kReference);
+  names.emplace_back(kReferenceIsa);
   return names;
 }
 

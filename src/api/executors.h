@@ -14,6 +14,9 @@
 
 namespace anemone::api {
 
+// Stands among the names of instruction sets for the reference interpreter, without fusions.
+inline constexpr std::string_view kReferenceIsa = "reference";
+
 struct ExecutorOptions {
   int threads = 0;  // 0: as many as this process may use
   // The instructions that kernels use, one of isa_names(). Empty: the best of this processor.
@@ -43,7 +46,7 @@ struct ExecutorOptions {
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options = {});
 
 // The values of ExecutorOptions::isa: the instruction sets that anemone has kernels for, on this
-// processor or another, and "reference" for the reference interpreter, without fusions.
+// processor or another, and kReferenceIsa.
 std::vector<std::string> isa_names();
 
 // An executor that anemone knows, and whether this build can make it; for reports.

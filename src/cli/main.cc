@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "api/executors.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/terminal.h"
@@ -71,7 +72,7 @@ void describe(CLI::App& app, Context& context) {
   context.words[app.add_option(
       "--isa", context.isa,
       fmt::format("CPU kernels to use: {} (default: the best of this processor).\nreference is "
-                  "the plain kernels without fusion",
+                  "the reference interpreter, which fuses nothing",
                   fmt::join(isas, ", ")))] = {isas};
   app.add_flag_callback(
       "--no-mmap", [&] { context.maps_weights = false; },

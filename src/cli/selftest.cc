@@ -75,9 +75,10 @@ Result<selftest::Results> run_all(exec::Executor& tested, const selftest::Option
                   [&](const selftest::Build& build) { return build.is_large != is_large; });
     if (part.builds.empty()) continue;
     const bool uses_interpreter = !is_large || tested.name() == "cpu";
-    ANEMONE_ASSIGN_OR_RETURN(const auto reference,
-                             api::make_executor({.threads = options.threads,
-                                                 .isa = uses_interpreter ? "reference" : ""}));
+    ANEMONE_ASSIGN_OR_RETURN(
+        const auto reference,
+        api::make_executor({.threads = options.threads,
+                            .isa = std::string(uses_interpreter ? api::kReferenceIsa : "")}));
     ANEMONE_ASSIGN_OR_RETURN(selftest::Results results, selftest::run({tested, *reference}, part));
     const std::string name =
         uses_interpreter ? "the reference interpreter" : "the CPU engine (large models)";
@@ -94,7 +95,7 @@ Result<selftest::Results> run_all(exec::Executor& tested, const selftest::Option
 
 Status run_selftest(const SelftestFlags& flags, const Context& context) {
   const bool is_coreml = context.executor_kind == "coreml";
-  if (context.isa == "reference")
+  if (context.isa == api::kReferenceIsa)
     return invalid_argument(
         "[--isa] expected kernels that are compared with the interpreter, got reference, which is "
         "the interpreter");

@@ -229,15 +229,16 @@ TEST_P(Int8Split, SumsOfTheLargestProductsFit) {
 }
 
 // Neither an infinity nor NaN has parts. A finite number in its place would look like an answer.
-TEST_P(Int8Split, WeightsThatAreNotFiniteGiveNan) {
+TEST_P(Int8Split, WeightsThatAreNotFiniteGiveNoFiniteNumber) {
   const SplitForm& f = GetParam();
-  if (f.form != Form::kPalette && f.form != Form::kHalf) return;
   for (const Half not_finite : {to_half(-std::numeric_limits<float>::infinity()),
                                 to_half(std::numeric_limits<float>::quiet_NaN())})
     for (const Shape2 shape : {Shape2{9, 192}, Shape2{4, 200}}) {
       Weights w = weights(shape);
       if (f.form == Form::kHalf) {
         std::memcpy(w.data.data(), &not_finite, sizeof(not_finite));
+      } else if (f.form != Form::kPalette) {
+        w.scales[0] = not_finite;
       } else {
         w.palette[f.bits == 4 ? 3 : 0x33] = not_finite;  // which 0x33 is, whatever its bits
         std::fill_n(w.data.begin(), w.matrix.row_bytes(), std::byte{0x33});
@@ -245,8 +246,10 @@ TEST_P(Int8Split, WeightsThatAreNotFiniteGiveNan) {
       const std::vector<Half> x(static_cast<std::size_t>(shape.k), to_half(1.0f));
       for (const Int8Kernels* int8 : sets_) {
         const std::vector<float> out = multiply_column(w.matrix, x, *int8);
-        EXPECT_TRUE(std::isnan(out[0])) << out[0];
-        if (f.group == 1) {
+        // Integers are multiplied by the scale as one sum, which may be infinite.
+        const bool has_scale = f.form == Form::kInt8 || f.form == Form::kInt4;
+        EXPECT_TRUE(std::isnan(out[0]) || (has_scale && std::isinf(out[0]))) << out[0];
+        if (f.group == 1 && f.block_rows == 1) {
           EXPECT_TRUE(std::isfinite(out[1])) << out[1];
         }
       }
@@ -261,6 +264,11 @@ TEST_P(Int8Split, ComputesRowStats) {
       // Rows of int8 have statistics for some numbers of columns only.
       const std::int64_t bytes =
           std::max(int8->row_stats_bytes(w.matrix, 1), int8->row_stats_bytes(w.matrix, 5));
+      const bool is_half = GetParam().form == Form::kHalf;
+      const bool is_int8_row = GetParam().form == Form::kInt8 && w.matrix.has_row_scale();
+      if (!is_int8_row) {
+        ASSERT_EQ(bytes != 0, is_half);
+      }
       if (bytes == 0) continue;
       ASSERT_EQ(bytes, shape.rows * 4);
       std::vector<std::byte> stats(static_cast<std::size_t>(bytes), std::byte{7});
