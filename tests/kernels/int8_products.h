@@ -135,7 +135,7 @@ class WithRowStats {
   Matrix matrix_;
 };
 
-// The product of a matrix of at most kInt8BlockRows rows with one column.
+// The product of a matrix with one column.
 inline std::vector<float> multiply_column(const Matrix& without, const std::vector<Half>& x,
                                           const Int8Kernels& int8) {
   const WithRowStats with(without, int8, 1);
@@ -145,7 +145,9 @@ inline std::vector<float> multiply_column(const Matrix& without, const std::vect
   const Half* column = x.data();
   int8.gemv_pack(matrix, &column, 1, aligned(storage));
   std::vector<float> out(static_cast<std::size_t>(matrix.rows));
-  int8.gemv(matrix, 0, matrix.rows, aligned(storage), out.data(), matrix.rows, aligned(scratch));
+  for (std::int64_t r = 0; r < matrix.rows; r += simd::kInt8BlockRows)
+    int8.gemv(matrix, r, std::min(matrix.rows, r + simd::kInt8BlockRows), aligned(storage),
+              out.data() + r, matrix.rows, aligned(scratch));
   return out;
 }
 

@@ -233,7 +233,7 @@ TEST_P(Int8Split, WeightsThatAreNotFiniteGiveNoFiniteNumber) {
   const SplitForm& f = GetParam();
   for (const Half not_finite : {to_half(-std::numeric_limits<float>::infinity()),
                                 to_half(std::numeric_limits<float>::quiet_NaN())})
-    for (const Shape2 shape : {Shape2{9, 192}, Shape2{4, 200}}) {
+    for (const Shape2 shape : shapes()) {
       Weights w = weights(shape);
       if (f.form == Form::kHalf) {
         std::memcpy(w.data.data(), &not_finite, sizeof(not_finite));
