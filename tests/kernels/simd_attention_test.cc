@@ -70,6 +70,11 @@ TEST_P(SimdAttention, RowsGiveTheSameBitsInAnyCompany) {
       for (const bool has_bias : {false, true})
         for (const std::int64_t window : {1, 40, 1000}) {
           Operands o(random, dim);
+          // A dimension that is much larger than the others, as keys of some models have it.
+          if (dim >= 64)
+            for (std::int64_t s = 0; s < kPositions; ++s)
+              o.keys[static_cast<std::size_t>(s * dim + 9)] =
+                  to_half(50 + to_float(o.values[static_cast<std::size_t>(s)]));
           // What no row attends to, such as what an earlier text left behind, does not matter.
           for (const std::int64_t position : {std::int64_t{0}, kPositions - 1})
             o.set_position(position, std::numeric_limits<float>::quiet_NaN(),
@@ -114,10 +119,89 @@ TEST_P(SimdAttention, RowsGiveTheSameBitsInAnyCompany) {
 double as_double(Half h) {
   return static_cast<double>(to_float(h));
 }
+double norm(const Half* x, std::int64_t dim) {
+  double squares = 0;
+  for (std::int64_t d = 0; d < dim; ++d) squares += as_double(x[d]) * as_double(x[d]);
+  return std::sqrt(squares);
+}
+
+// A row's result in double, and how far from it an instruction set may be.
+class Expected {
+ public:
+  Expected(const AttentionHead& head, const AttentionRow& row, Isa isa)
+      : head_(head), row_(row), isa_(isa) {
+    const auto factor = static_cast<double>(head.factor);
+    const double query_norm = norm(row.query, head.dim);
+    total_ = row.sink == nullptr ? 0 : std::exp(static_cast<double>(*row.sink));
+    for (std::int64_t s = row.begin; s < row.end; ++s) {
+      const Half* const key = head.keys + s * head.dim;
+      double score = 0;
+      double value = 0;
+      for (std::int64_t d = 0; d < head.dim; ++d) {
+        score += as_double(row.query[d]) * factor * as_double(key[d]);
+        value = std::max(value, std::abs(as_double(head.values[s * head.dim + d])));
+      }
+      largest_score_ = std::max(largest_score_, std::abs(score));
+      norms_ = std::max(norms_, factor * query_norm * norm(key, head.dim));
+      if (row.bias != nullptr) score += as_double(row.bias[s]);
+      weights_.push_back(std::exp(score));
+      total_ += weights_.back();
+      largest_values_ += weights_.back() * value;
+    }
+  }
+
+  double result(std::int64_t d) const {
+    double sum = 0;
+    for (std::int64_t s = row_.begin; s < row_.end; ++s) sum += weight(s) * value(s, d);
+    return sum;
+  }
+
+  // The error of a score makes e^score wrong by a share of it, and the sum of the weights too.
+  double tolerance(std::int64_t d) const {
+    double magnitudes = 0;
+    for (std::int64_t s = row_.begin; s < row_.end; ++s)
+      magnitudes += weight(s) * std::abs(value(s, d));
+    const auto dim = static_cast<double>(head_.dim);
+    double share = 0;
+    double error = 0;
+    if (isa_ == Isa::kAmx) {
+      // Products of bf16 in two parts leave out 2^-16: of a score and of the weights.
+      share = (largest_score_ + 2) * 0x1p-16;
+    } else if (isa_ == Isa::kAvx512Vnni || isa_ == Isa::kAvx512Vbmi) {
+      // Integers are half a step off: those of a query and of a key, whose norm is 32704 steps;
+      // those of the weights, whose sum is as much in a block of 64 positions; and those of a
+      // value, of 32767 steps. 2^x is right to 2^-18.
+      share = norms_ * std::sqrt(dim) / 32704 + (largest_score_ + 2) * 0x1p-18;
+      const auto positions = static_cast<double>(std::min<std::int64_t>(64, row_.end - row_.begin));
+      error = largest_values_ / total_ * (positions / 2 / 32704 + 0.5 / 32767);
+    } else {
+      // Sums are fp32.
+      share = (largest_score_ + 1) * dim * 0x1p-23;
+    }
+    // The result is rounded to fp16.
+    return std::abs(result(d)) * 0x1p-11 + 2 * magnitudes * share + error + 0x1p-24;
+  }
+
+ private:
+  double weight(std::int64_t s) const {
+    return weights_[static_cast<std::size_t>(s - row_.begin)] / total_;
+  }
+  double value(std::int64_t s, std::int64_t d) const {
+    return as_double(head_.values[s * head_.dim + d]);
+  }
+
+  const AttentionHead& head_;
+  const AttentionRow& row_;
+  Isa isa_;
+  std::vector<double> weights_;
+  double total_ = 0;           // of the weights
+  double largest_score_ = 0;   // magnitude
+  double norms_ = 0;           // the largest product of those of the query, a key, and the factor
+  double largest_values_ = 0;  // largest magnitudes of the values times the weights
+};
 
 TEST_P(SimdAttention, GivesTheSoftmaxOfTheScoresTimesTheValues) {
   RandomValues random(4);
-  constexpr float kFactor = 0.3f;
   for (const std::int64_t dim : {8, 64, 80})
     for (const std::int64_t positions : {1, 5, 16, 33, 130, 600})
       for (const std::int64_t count : {1, 7, 40})
@@ -132,48 +216,50 @@ TEST_P(SimdAttention, GivesTheSoftmaxOfTheScoresTimesTheValues) {
             if (has_more) rows.back().bias = bias.data();
             if (has_more) rows.back().sink = &sink;
           }
-          attend(o.head(kFactor), rows);
+          const AttentionHead head = o.head(0.3f);
+          attend(head, rows);
           for (const AttentionRow& row : rows) {
-            std::vector<double> weights;
-            double total = has_more ? std::exp(static_cast<double>(sink)) : 0;
-            double largest = 0;
-            for (std::int64_t s = kBegin; s < row.end; ++s) {
-              double score = 0;
-              for (std::int64_t d = 0; d < dim; ++d)
-                score += as_double(row.query[d]) * static_cast<double>(kFactor) *
-                         as_double(o.keys[static_cast<std::size_t>(s * dim + d)]);
-              largest = std::max(largest, std::abs(score));
-              if (has_more) score += as_double(bias[static_cast<std::size_t>(s)]);
-              weights.push_back(std::exp(score));
-              total += weights.back();
-            }
-            for (std::int64_t d = 0; d < dim; ++d) {
-              double expected = 0;
-              double sum = 0;  // of magnitudes, of which rounding takes its share
-              for (std::size_t s = 0; s < weights.size(); ++s) {
-                const double part =
-                    weights[s] / total *
-                    as_double(o.values[(s + kBegin) * static_cast<std::size_t>(dim) +
-                                       static_cast<std::size_t>(d)]);
-                expected += part;
-                sum += std::abs(part);
-              }
-              // The result is rounded to fp16. Sums are fp32, or products of bf16 in two parts
-              // (amx), of which 2^-16 is left out: of a score, which e^x makes a share of the
-              // result, and of the weights.
-              const double share = GetParam() == Isa::kAmx
-                                       ? (largest + 2) * 0x1p-16
-                                       : (largest + 1) * static_cast<double>(dim) * 0x1p-23;
-              ASSERT_NEAR(as_double(row.out[d]), expected,
-                          std::abs(expected) * 0x1p-11 + 2 * sum * share + 0x1p-24)
+            const Expected expected(head, row, GetParam());
+            for (std::int64_t d = 0; d < dim; ++d)
+              ASSERT_NEAR(as_double(row.out[d]), expected.result(d), expected.tolerance(d))
                   << positions << " positions, " << count << " rows, dimensions " << dim;
-            }
           }
         }
 }
 
-// An infinite key or value is no number of two parts. It is the matter of the rows that attend to
-// it.
+// Keys of some models have a dimension that is many times as large as the others, and values of the
+// position that most weight goes to are next to nothing.
+TEST_P(SimdAttention, LargeAndSmallNumbersDoNotHideEachOther) {
+  RandomValues random(8);
+  constexpr std::int64_t kDim = 64;
+  constexpr std::int64_t kLargeDim = 5;
+  constexpr std::int64_t kPlace = 100;
+  for (const std::int64_t count : {1, 40}) {
+    Operands o(random, kDim);
+    for (std::int64_t d = 0; d < kDim; ++d) {
+      // The first row gives this position about 0.8 of its weight.
+      o.keys[static_cast<std::size_t>(kPlace * kDim + d)] =
+          to_half(3 * to_float(o.queries[static_cast<std::size_t>(d)]));
+      o.values[static_cast<std::size_t>(kPlace * kDim + d)] = to_half(d % 2 == 0 ? 1e-3f : -1e-3f);
+    }
+    for (std::int64_t s = 0; s < kPositions; ++s)
+      o.keys[static_cast<std::size_t>(s * kDim + kLargeDim)] =
+          to_half(240 - static_cast<float>(s) / 16);
+    std::vector<AttentionRow> rows;
+    for (std::int64_t r = 0; r < count; ++r) rows.push_back(o.row(r, 0, kPositions));
+    const AttentionHead head = o.head(0.125f);
+    attend(head, rows);
+    for (const AttentionRow& row : rows) {
+      const Expected expected(head, row, GetParam());
+      for (std::int64_t d = 0; d < kDim; ++d)
+        ASSERT_NEAR(as_double(row.out[d]), expected.result(d), expected.tolerance(d))
+            << count << " rows, dimension " << d;
+    }
+  }
+}
+
+// An infinite key or value is no number of two parts, nor an integer times a factor. It is the
+// matter of the rows that attend to it.
 TEST_P(SimdAttention, InfiniteValuesStayWithTheRowsThatAttendToThem) {
   RandomValues random(5);
   Operands o(random, 64);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/simd/attention_amx_tiles.h"
+#include "kernels/simd/power_of_2.h"
 
 namespace anemone::kernels::simd::amx {
 
@@ -11,23 +12,6 @@ constexpr float kHidden = -1e30f;
 // Weights are powers of 2 of scores less a top, which follows the highest score only when that is
 // so much higher: sums are scaled seldom, and weights stay far from what floats reach.
 constexpr float kSlack = 8;
-
-// 2^x for x <= kSlack, down to 2^-126, to 2^-18, which is less than weights lose as two numbers of
-// bf16: 2^n * p(r) with r in [-1/2, 1/2] and p a polynomial of degree 4, which interpolates at the
-// nodes of Chebyshev.
-inline Floats power_of_2(Floats x) {
-  x = max(broadcast(-126.0f), x);
-  // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
-  const Floats magic = broadcast(12582912.0f);
-  const Floats shifted = x + magic;
-  const Floats r = x - (shifted - magic);
-  Floats p = broadcast(0.00966636852f);
-  p = fma(p, r, broadcast(0.0559219758f));
-  p = fma(p, r, broadcast(0.240223490f));
-  p = fma(p, r, broadcast(0.693121045f));
-  p = fma(p, r, broadcast(1.0f));
-  return (Floats)((Ints)p + ((Ints)shifted << 23));
-}
 
 // The softmax of a row, block after block: its scores, in powers of 2, become weights.
 class RowSoftmax {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/simd/kernels.h"
+#include "kernels/simd/power_of_2.h"
 #include "kernels/simd/shuffles.h"
 #include "kernels/simd/vectors.h"
 
@@ -22,7 +23,6 @@ constexpr std::int64_t kPositions = kAttendPositions;
 constexpr std::int64_t kDeep = 32;         // numbers of bf16 in a row of a tile
 constexpr std::int64_t kTile = 1024;       // bytes
 constexpr std::int64_t kPair = 2 * kTile;  // both parts of a tile, the high one first
-constexpr float kLog2E = 1.44269504f;
 // Floats from one row of scores to the next. Rows of one tile lie in different sets of the cache.
 constexpr std::int64_t kScoreStride = kPositions + 16;
 

@@ -13,6 +13,10 @@ extern const Kernels kKernels;
 namespace avx512 {
 extern const Kernels kKernels;
 }
+namespace avx512vnni {
+void attend(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+            float* scratch);
+}
 namespace amx {
 void attend(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
             float* scratch);
@@ -21,6 +25,8 @@ namespace {
 Kernels avx512_with(const Int8Kernels& int8) {
   Kernels kernels = avx512::kKernels;
   kernels.int8 = &int8;
+  kernels.attend = avx512vnni::attend;
+  kernels.attend_rows = 512;  // they share the integers that keys and values become
   return kernels;
 }
 }  // namespace

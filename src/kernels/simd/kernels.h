@@ -184,11 +184,11 @@ inline std::int64_t multiply_scratch(const Matrix& matrix) {
 
 // Positions whose keys and values attend() prepares at a time, at most.
 inline constexpr std::int64_t kAttendPositions = 128;
-// For every instruction set: the queries, sums and states of the rows, in whole tiles; the keys and
-// values of a block of positions; and scores and weights of two tiles of rows.
+// For every instruction set: the queries in two forms, sums and states of the rows, in whole tiles;
+// the keys and values of a block of positions; and scores and weights of two tiles of rows.
 inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t dim) {
   const std::int64_t depth = round_up(dim, 32);
-  return round_up(rows, 32) * (2 * depth + 32) + 2 * kAttendPositions * (depth + 32) + 16;
+  return round_up(rows, 32) * (3 * depth + 32) + 2 * kAttendPositions * (depth + 32) + 16;
 }
 // A row and what fills up its last vector.
 inline constexpr std::int64_t softmax_scratch(std::int64_t channels) {

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention by products of int16: how numbers become integers, and the sums of their products.
+//
+// A query, a key and a value is a factor times integers. Those of a query and of a key have the
+// norm kNorm, so that no sum of their products exceeds 31 bits (Cauchy-Schwarz): the larger a part
+// of the vector is, the more bits it has, up to 15. The largest integer of a value is kLargest. The
+// weights of a softmax, each times the factor of its value, become integers whose sum is kNorm in
+// every block of positions.
+//
+// Keys of some models have dimensions that are many times as large as the others, which would leave
+// few bits to those. They hardly change from one position to the next (they are those of low rotary
+// frequencies), so what the first key of a block has there is taken from all its keys, and its
+// product with the query is added to the scores as a float.
+//
+// Sums of integers are exact, so their order does not matter. A lane of a vector holds a pair of
+// integers, which are multiplied by those of another pair and added up: two dimensions for scores,
+// two positions for weighted values.
+#pragma once
+
+#include <limits>
+
+#include "kernels/simd/kernels.h"
+#include "kernels/simd/power_of_2.h"
+#include "kernels/simd/shuffles.h"
+#include "kernels/simd/vectors.h"
+
+namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
+
+constexpr float kNorm = 32704;  // rounding adds less than 64 to it
+constexpr float kLargest = 32767;
+
+using Pair = std::int32_t;
+
+// Dimensions in whole vectors of pairs.
+constexpr std::int64_t int16_depth(std::int64_t dim) {
+  return round_up(dim, 32);
+}
+
+// Numbers whose low 16 bits are those of the nearest integers of x * scale, which fit into them:
+// adding 1.5 * 2^23 rounds to an integer.
+inline __m512i rounded(Floats x, Floats scale) {
+  return (__m512i)fma(x, scale, broadcast(12582912.0f));
+}
+// Pairs of the integers in the low bits of two vectors.
+inline __m512i join(__m512i first, __m512i second) {
+  return _mm512_mask_blend_epi16(0xaaaaaaaa, first, _mm512_slli_epi32(second, 16));
+}
+inline Floats to_floats(Ints x) {
+  return (Floats)_mm512_cvtepi32_ps((__m512i)x);
+}
+inline void store_pairs(Pair* p, __m512i pairs) {
+  std::memcpy(p, &pairs, sizeof(pairs));
+}
+
+// Sixteen rows of fp16 that lie one after the other.
+struct WholeRows {
+  const Half* first;
+  std::int64_t dim;  // whole vectors of pairs
+
+  Floats load(std::int64_t r, std::int64_t d) const { return load_halves(first + r * dim + d); }
+  __m512i magnitudes(std::int64_t r, std::int64_t d) const {
+    return _mm512_and_si512(_mm512_loadu_si512(first + r * dim + d), _mm512_set1_epi16(0x7fff));
+  }
+};
+// Up to sixteen rows of any dimensions; zeros stand for rows of nullptr, and fill the vectors up.
+struct SomeRows {
+  const Half* rows[kWidth];
+  std::int64_t dim;
+
+  Floats load(std::int64_t r, std::int64_t d) const {
+    return rows[r] == nullptr || d >= dim ? Floats{} : load_some_halves(rows[r] + d, dim - d);
+  }
+  __m512i magnitudes(std::int64_t r, std::int64_t d) const {
+    if (rows[r] == nullptr) return _mm512_setzero_si512();
+    const auto mask = static_cast<__mmask32>(dim - d >= 32 ? ~0u : (1u << (dim - d)) - 1);
+    return _mm512_and_si512(_mm512_maskz_loadu_epi16(mask, rows[r] + d), _mm512_set1_epi16(0x7fff));
+  }
+};
+
+// Rows less an offset, which has int16_depth(dim) numbers.
+template <typename Rows>
+struct OffsetRows {
+  Rows rows;
+  const float* offset;
+  std::int64_t dim;
+
+  Floats load(std::int64_t r, std::int64_t d) const {
+    return rows.load(r, d) - simd::ANEMONE_SIMD_NAMESPACE::load(offset + d);
+  }
+};
+
+// The norm of each row.
+template <typename Rows>
+[[gnu::always_inline]] inline Floats norms(const Rows& rows) {
+  Floats sums[kWidth];
+  unroll<kWidth>([&](auto r) __attribute__((always_inline)) { sums[r] = Floats{}; });
+  for (std::int64_t d = 0; d < rows.dim; d += kWidth)
+    unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
+      const Floats x = rows.load(r, d);
+      sums[r] = fma(x, x, sums[r]);
+    });
+  return sqrt(sums_of(sums));
+}
+
+// Rows of vectors a and b, of 2 * kHalf groups of lanes, become one of kHalf: the larger ones.
+template <int kHalf, std::size_t... kIndex>
+[[gnu::always_inline]] inline __m512i fold_largest(__m512i a, __m512i b,
+                                                   std::index_sequence<kIndex...>) {
+  const auto low = __builtin_shufflevector(
+      (Ints)a, (Ints)b, (int{kIndex} / kHalf * 2 * kHalf + int{kIndex} % kHalf)...);
+  const auto high = __builtin_shufflevector(
+      (Ints)a, (Ints)b, (int{kIndex} / kHalf * 2 * kHalf + int{kIndex} % kHalf + kHalf)...);
+  return _mm512_max_epu16((__m512i)low, (__m512i)high);
+}
+template <int kHalf = kWidth / 2>
+[[gnu::always_inline]] inline __m512i largest_of(__m512i* v) {
+  unroll<kHalf>([&](auto i) __attribute__((always_inline)) {
+    v[i] = fold_largest<kHalf>(v[2 * i], v[2 * i + 1], std::make_index_sequence<kWidth>());
+  });
+  if constexpr (kHalf > 1) largest_of<kHalf / 2>(v);
+  return v[0];
+}
+
+// The largest magnitude of each row. As bits, infinities and NaN are larger than others.
+template <typename Rows>
+[[gnu::always_inline]] inline Floats largest_magnitudes(const Rows& rows) {
+  __m512i largest[kWidth];
+  unroll<kWidth>([&](auto r)
+                     __attribute__((always_inline)) { largest[r] = _mm512_setzero_si512(); });
+  for (std::int64_t d = 0; d < rows.dim; d += 2 * kWidth)
+    unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
+      largest[r] = _mm512_max_epu16(largest[r], rows.magnitudes(r, d));
+    });
+  const __m512i two = largest_of(largest);
+  const __m512i one = _mm512_max_epu16(two, _mm512_srli_epi32(two, 16));
+  return (Floats)_mm512_cvtph_ps(_mm512_cvtepi32_epi16(one));
+}
+
+// Numbers are integers times the factor. Times the inverse they become integers.
+struct Scales {
+  Floats factor;
+  Floats inverse;
+
+  // Of rows whose sizes become `size`.
+  Scales(Floats sizes, float size)
+      : factor(sizes * broadcast(1 / size)),
+        inverse(sizes == Floats{} ? Floats{} : broadcast(size) / sizes) {}
+};
+
+// Whether any is infinite or NaN.
+inline bool has_not_finite(Floats x) {
+  return _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(std::numeric_limits<float>::max()),
+                            _CMP_NLE_UQ) != 0;
+}
+
+// Pairs of dimensions d to d + 31 of a row: d + i lies beside d + 16 + i.
+template <typename Rows>
+[[gnu::always_inline]] inline __m512i pairs_of(const Rows& rows, std::int64_t r, std::int64_t d,
+                                               Floats inverse) {
+  return join(rounded(rows.load(r, d), inverse), rounded(rows.load(r, d + kWidth), inverse));
+}
+
+// The pairs of rows: [rows, int16_depth(dim) / 2].
+template <typename Rows>
+[[gnu::always_inline]] inline void to_pairs(const Rows& rows, const float* inverses, Pair* out) {
+  const std::int64_t stride = int16_depth(rows.dim) / 2;
+  for (std::int64_t d = 0; d < rows.dim; d += 2 * kWidth)
+    unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
+      store_pairs(out + r * stride + d / 2, pairs_of(rows, r, d, broadcast(inverses[r])));
+    });
+}
+
+// The same as columns: [int16_depth(dim) / 2, stride].
+template <typename Rows>
+[[gnu::always_inline]] inline void to_pair_columns(const Rows& rows, const float* inverses,
+                                                   Pair* out, std::int64_t stride) {
+  for (std::int64_t d = 0; d < rows.dim; d += 2 * kWidth) {
+    Floats some[kWidth];
+    unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
+      some[r] = (Floats)pairs_of(rows, r, d, broadcast(inverses[r]));
+    });
+    transpose(some);
+    unroll<kWidth>([&](auto i) __attribute__((always_inline)) {
+      store_pairs(out + (d / 2 + i) * stride, (__m512i)some[i]);
+    });
+  }
+}
+
+// Numbers of rows as columns: [int16_depth(dim), stride].
+template <typename Rows>
+[[gnu::always_inline]] inline void to_columns(const Rows& rows, float* out, std::int64_t stride) {
+  for (std::int64_t d = 0; d < rows.dim; d += kWidth) {
+    Floats some[kWidth];
+    unroll<kWidth>([&](auto r) __attribute__((always_inline)) { some[r] = rows.load(r, d); });
+    transpose(some);
+    unroll<kWidth>([&](auto i)
+                       __attribute__((always_inline)) { store(out + (d + i) * stride, some[i]); });
+  }
+}
+
+// Pairs of each row and the row after it: [8, int16_depth(dim)].
+template <typename Rows>
+[[gnu::always_inline]] inline void to_row_pairs(const Rows& rows, const float* inverses,
+                                                Pair* out) {
+  const std::int64_t depth = int16_depth(rows.dim);
+  for (std::int64_t d = 0; d < depth; d += kWidth)
+    unroll<kWidth / 2>([&](auto i) __attribute__((always_inline)) {
+      const __m512i a = rounded(rows.load(2 * i, d), broadcast(inverses[2 * i]));
+      const __m512i b = rounded(rows.load(2 * i + 1, d), broadcast(inverses[2 * i + 1]));
+      store_pairs(out + i * depth + d, join(a, b));
+    });
+}
+
+// A left operand of pairs: that of row r at depth k lies at data[r * row + k * step].
+struct LeftPairs {
+  const Pair* data;
+  std::int64_t row;
+  std::int64_t step;
+};
+
+// Calls finish(r, v, sum) with the sums of the products of row r and vector v of columns over
+// `depth` pairs.
+template <int kRows, int kVectors, typename Finish>
+[[gnu::always_inline]] inline void multiply_pair_tile(LeftPairs a, std::int64_t depth,
+                                                      const Pair* b, std::int64_t ldb,
+                                                      const Finish& finish) {
+  Ints sums[kRows][kVectors];
+  unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sums[r][v] = Ints{}; });
+  });
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Ints columns[kVectors];
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+      columns[v] = load_as<Ints>(b + v * kWidth);
+    });
+    b += ldb;
+    unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+      const __m512i left = _mm512_set1_epi32(a.data[r * a.row]);
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+        sums[r][v] = (Ints)_mm512_dpwssd_epi32((__m512i)sums[r][v], (__m512i)columns[v], left);
+      });
+    });
+    a.data += a.step;
+  }
+  unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) { finish(r, v, sums[r][v]); });
+  });
+}
+
+}  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE
