@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention by products of int16: how numbers become integers, and the sums of their products.
 //
-// A query, a key and a value is a factor times integers. Those of a query and of a key have the
-// norm kNorm, so that no sum of their products exceeds 31 bits (Cauchy-Schwarz): the larger a part
-// of the vector is, the more bits it has, up to 15. The largest integer of a value is kLargest. The
-// weights of a softmax, each times the factor of its value, become integers whose sum is kNorm in
-// every block of positions.
+// A query, a key and a value is a factor times integers. The integers of a query or a key have a
+// norm of 15 bits, so that no sum of their products exceeds 31 bits (Cauchy-Schwarz): the larger a
+// part of the vector is, the more bits it has. The largest integer of a value has 15 bits. Factors
+// of keys and values are powers of 2, so their large numbers lose nothing. The weights of a
+// softmax, each times the factor of its value, become integers whose sum has 15 bits in every block
+// of positions.
 //
 // Keys of some models have dimensions that are many times as large as the others, which would leave
 // few bits to those. They hardly change from one position to the next (they are those of low rotary
-// frequencies), so what the first key of a block has there is taken from all its keys, and its
-// product with the query is added to the scores as a float.
+// frequencies), so what the first key of a block has there is the block's offset. Keys whose
+// largest number gets less by that become integers less the offset, whose product with the query is
+// added to their scores as a float.
 //
 // Sums of integers are exact, so their order does not matter. A lane of a vector holds a pair of
 // integers, which are multiplied by those of another pair and added up: two dimensions for scores,
@@ -26,8 +28,10 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-constexpr float kNorm = 32704;  // rounding adds less than 64 to it
-constexpr float kLargest = 32767;
+constexpr int kBits = 15;
+// The norm of the integers of a query, and the sum of those of weights: 15 bits with what rounding
+// adds, half a step for each of 64 positions or the root of the dimensions times that.
+constexpr float kSize = 32704;
 
 using Pair = std::int32_t;
 
@@ -52,14 +56,25 @@ inline void store_pairs(Pair* p, __m512i pairs) {
   std::memcpy(p, &pairs, sizeof(pairs));
 }
 
-// Sixteen rows of fp16 that lie one after the other.
+// The first halves of 32.
+inline __mmask32 first_halves(std::int64_t count) {
+  return static_cast<__mmask32>(count >= 32 ? ~0u : (1u << count) - 1);
+}
+
+// Sixteen rows of fp16 that lie one after the other, of whole vectors of floats. kIsEven: of whole
+// vectors of pairs.
+template <bool kIsEven>
 struct WholeRows {
   const Half* first;
-  std::int64_t dim;  // whole vectors of pairs
+  std::int64_t dim;
 
-  Floats load(std::int64_t r, std::int64_t d) const { return load_halves(first + r * dim + d); }
+  Floats load(std::int64_t r, std::int64_t d) const {
+    return kIsEven || d < dim ? load_halves(first + r * dim + d) : Floats{};
+  }
   __m512i magnitudes(std::int64_t r, std::int64_t d) const {
-    return _mm512_and_si512(_mm512_loadu_si512(first + r * dim + d), _mm512_set1_epi16(0x7fff));
+    const __mmask32 mask = kIsEven ? ~0u : first_halves(dim - d);
+    return _mm512_and_si512(_mm512_maskz_loadu_epi16(mask, first + r * dim + d),
+                            _mm512_set1_epi16(0x7fff));
   }
 };
 // Up to sixteen rows of any dimensions; zeros stand for rows of nullptr, and fill the vectors up.
@@ -77,21 +92,23 @@ struct SomeRows {
   }
 };
 
-// Rows less an offset, which has int16_depth(dim) numbers.
+// Rows plus factors [16] times an offset [int16_depth(dim)].
 template <typename Rows>
 struct OffsetRows {
-  Rows rows;
+  const Rows& rows;
   const float* offset;
+  const float* factors;
   std::int64_t dim;
 
   Floats load(std::int64_t r, std::int64_t d) const {
-    return rows.load(r, d) - simd::ANEMONE_SIMD_NAMESPACE::load(offset + d);
+    return fma(broadcast(factors[r]), simd::ANEMONE_SIMD_NAMESPACE::load(offset + d),
+               rows.load(r, d));
   }
 };
 
-// The norm of each row.
+// The sum of the squares of each row.
 template <typename Rows>
-[[gnu::always_inline]] inline Floats norms(const Rows& rows) {
+[[gnu::always_inline]] inline Floats squared_norms(const Rows& rows) {
   Floats sums[kWidth];
   unroll<kWidth>([&](auto r) __attribute__((always_inline)) { sums[r] = Floats{}; });
   for (std::int64_t d = 0; d < rows.dim; d += kWidth)
@@ -99,7 +116,7 @@ template <typename Rows>
       const Floats x = rows.load(r, d);
       sums[r] = fma(x, x, sums[r]);
     });
-  return sqrt(sums_of(sums));
+  return sums_of(sums);
 }
 
 // Rows of vectors a and b, of 2 * kHalf groups of lanes, become one of kHalf: the larger ones.
@@ -135,23 +152,39 @@ template <typename Rows>
   const __m512i one = _mm512_max_epu16(two, _mm512_srli_epi32(two, 16));
   return (Floats)_mm512_cvtph_ps(_mm512_cvtepi32_epi16(one));
 }
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Numbers are integers times the factor. Times the inverse they become integers.
-struct Scales {
+// Which of them are neither infinite nor NaN.
+inline __mmask16 finite_ones(Floats magnitudes) {
+  return _mm512_cmp_ps_mask((__m512)magnitudes, (__m512)broadcast(kInfinity), _CMP_LT_OQ);
+}
+
+// Numbers are integers times the factor, a power of 2. Times the inverse they become integers. Both
+// are 0 for rows of zeros and for those that are not finite.
+class Scales {
+ public:
+  static Scales of_squared_norms(Floats squares) {
+    const auto exponents = (__m512)((Floats)_mm512_getexp_ps((__m512)squares) * broadcast(0.5f));
+    return {squares, (Floats)_mm512_floor_ps(exponents)};
+  }
+  static Scales of_largest(Floats magnitudes) {
+    return {magnitudes, (Floats)_mm512_getexp_ps((__m512)magnitudes)};
+  }
+
   Floats factor;
   Floats inverse;
 
-  // Of rows whose sizes become `size`.
-  Scales(Floats sizes, float size)
-      : factor(sizes * broadcast(1 / size)),
-        inverse(sizes == Floats{} ? Floats{} : broadcast(size) / sizes) {}
+ private:
+  // Of sizes from 2^exponent on, below twice that.
+  Scales(Floats sizes, Floats exponents) {
+    const __mmask16 mask =
+        finite_ones(sizes) & _mm512_cmp_ps_mask((__m512)sizes, (__m512)Floats{}, _CMP_GT_OQ);
+    const Floats powers = exponents - broadcast(kBits - 1);
+    const auto one = (__m512)broadcast(1);
+    factor = (Floats)_mm512_maskz_scalef_ps(mask, one, (__m512)powers);
+    inverse = (Floats)_mm512_maskz_scalef_ps(mask, one, (__m512)-powers);
+  }
 };
-
-// Whether any is infinite or NaN.
-inline bool has_not_finite(Floats x) {
-  return _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(std::numeric_limits<float>::max()),
-                            _CMP_NLE_UQ) != 0;
-}
 
 // Pairs of dimensions d to d + 31 of a row: d + i lies beside d + 16 + i.
 template <typename Rows>
@@ -186,7 +219,7 @@ template <typename Rows>
   }
 }
 
-// Numbers of rows as columns: [int16_depth(dim), stride].
+// Numbers of rows as columns: [dim in whole vectors, stride].
 template <typename Rows>
 [[gnu::always_inline]] inline void to_columns(const Rows& rows, float* out, std::int64_t stride) {
   for (std::int64_t d = 0; d < rows.dim; d += kWidth) {

@@ -4,19 +4,19 @@
 #pragma once
 
 #include "kernels/simd/attention_int16.h"
+#include "kernels/simd/attention_rows.h"
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// Positions of a block, which begins at a multiple of it.
-constexpr std::int64_t kPositions = 64;
-
-// Memory for vectors.
+// Memory for vectors, aligned to lines of the cache.
 class Memory {
  public:
-  explicit Memory(float* scratch) : at_(scratch) {}
+  explicit Memory(float* scratch)
+      : at_(reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(scratch) + 63) / 64 * 64)) {}
+  // In whole lines.
   float* floats(std::int64_t count) {
     float* const at = at_;
-    at_ += count;
+    at_ += round_up(count, 16);
     return at;
   }
   Pair* pairs(std::int64_t count) { return reinterpret_cast<Pair*>(floats(count)); }
@@ -28,8 +28,7 @@ class Memory {
 // Numbers of a key this many times as large as their mean magnitude make up the offset of a block.
 constexpr float kOffsetMeans = 4;
 
-// Keys and values of positions [first + begin, first + end), of kPositions that begin at `first`;
-// others are zeros. Keys may be less an offset: that of position `first`, which must be among them.
+// The keys and values of a block of positions.
 class Block {
  public:
   Block(const AttentionHead& head, Memory& memory)
@@ -37,22 +36,30 @@ class Block {
         depth_(int16_depth(head.dim)),
         keys_(memory.pairs(kPositions * depth_ / 2)),
         values_(memory.pairs(kPositions / 2 * depth_)),
-        key_factors_(memory.floats(kPositions)),
-        value_factors_(memory.floats(kPositions)),
         offset_(memory.floats(depth_)),
         offset_dims_(memory.pairs(depth_)) {}
 
-  // Returns whether all are finite. Keys are pairs [kPositions, depth / 2].
-  bool load(std::int64_t first, std::int64_t begin, std::int64_t end, bool has_offset) {
-    return load_parts(
-        first, begin, end, has_offset,
+  // The positions from `first` on. The key there makes up the offset, or there is none.
+  void begin(std::int64_t first, bool has_offset) {
+    first_ = first;
+    offset_count_ = 0;
+    if (has_offset) find_offset(head_.keys + first * head_.dim);
+  }
+  bool has_offset() const { return offset_count_ != 0; }
+  void remove_offset() { offset_count_ = 0; }
+
+  // Loads positions [first + begin, first + end); others are zeros, and those that are not finite.
+  // Keys are pairs [kPositions, depth / 2].
+  void load(std::int64_t begin, std::int64_t end) {
+    load_parts(
+        begin, end,
         [&](std::int64_t s, const auto& rows, const float* inverses)
             __attribute__((always_inline)) { to_pairs(rows, inverses, keys_ + s * depth_ / 2); });
   }
   // Keys are pairs [depth / 2, kPositions].
-  bool load_transposed(std::int64_t first, std::int64_t begin, std::int64_t end, bool has_offset) {
-    return load_parts(
-        first, begin, end, has_offset,
+  void load_transposed(std::int64_t begin, std::int64_t end) {
+    load_parts(
+        begin, end,
         [&](std::int64_t s, const auto& rows, const float* inverses) __attribute__((
             always_inline)) { to_pair_columns(rows, inverses, keys_ + s, kPositions); });
   }
@@ -63,6 +70,11 @@ class Block {
   const Pair* values() const { return values_; }  // of two positions: [kPositions / 2, depth]
   const float* key_factors() const { return key_factors_; }
   const float* value_factors() const { return value_factors_; }
+  // Bit s: the key or the value of position first + s is not finite.
+  std::uint64_t not_finite() const { return not_finite_; }
+
+  // -1 for keys that are less the offset, 0 for others.
+  const float* offset_factors() const { return offset_factors_; }
   // Calls body(d, number) for the dimensions of the offset.
   template <typename Body>
   [[gnu::always_inline]] void for_each_offset(const Body& body) const {
@@ -71,37 +83,6 @@ class Block {
   }
 
  private:
-  template <typename LoadKeys>
-  bool load_parts(std::int64_t first, std::int64_t begin, std::int64_t end, bool has_offset,
-                  const LoadKeys& load_keys) {
-    first_ = first;
-    end_ = end;
-    const std::int64_t dim = head_.dim;
-    offset_count_ = 0;
-    if (has_offset) find_offset(head_.keys + first * dim);
-    bool is_finite = true;
-    for (std::int64_t s = 0; s < end; s += kWidth) {
-      // The same positions of the next block.
-      prefetch(head_.keys, (first + kPositions + s) * dim, kWidth * dim);
-      prefetch(head_.values, (first + kPositions + s) * dim, kWidth * dim);
-      const Half* const key = head_.keys + (first + s) * dim;
-      const Half* const value = head_.values + (first + s) * dim;
-      if (dim % (2 * kWidth) == 0 && s >= begin && s + kWidth <= end) {
-        is_finite =
-            load_rows(s, WholeRows{key, dim}, WholeRows{value, dim}, load_keys) && is_finite;
-        continue;
-      }
-      SomeRows keys{{}, dim};
-      SomeRows values{{}, dim};
-      for (std::int64_t i = 0; i < kWidth; ++i) {
-        if (s + i < begin || s + i >= end) continue;
-        keys.rows[i] = key + i * dim;
-        values.rows[i] = value + i * dim;
-      }
-      is_finite = load_rows(s, keys, values, load_keys) && is_finite;
-    }
-    return is_finite;
-  }
   void find_offset(const Half* key) {
     const SomeRows rows{{key}, head_.dim};
     const auto magnitude = [&](std::int64_t d) {
@@ -119,41 +100,91 @@ class Block {
         offset_dims_[offset_count_++] = static_cast<std::int32_t>(d) + __builtin_ctz(left);
     }
   }
-  template <typename Rows, typename LoadKeys>
-  bool load_rows(std::int64_t s, const Rows& keys, const Rows& values, const LoadKeys& load_keys) {
-    const bool is_finite =
-        offset_count_ == 0 ? load_key_rows(s, keys, load_keys)
-                           : load_key_rows(s, OffsetRows<Rows>{keys, offset_, keys.dim}, load_keys);
-    alignas(64) float inverses[kWidth];
-    const Floats largest = largest_magnitudes(values);
-    const Scales value(largest, kLargest);
-    store(value_factors_ + s, value.factor);
-    store(inverses, value.inverse);
-    to_row_pairs(values, inverses, values_ + s / 2 * depth_);
-    return is_finite && !has_not_finite(largest);
+
+  // Calls body(s, keys, values) for the sixteen positions from s on.
+  template <typename Body>
+  [[gnu::always_inline]] void with_rows(std::int64_t s, std::int64_t begin, std::int64_t end,
+                                        const Body& body) const {
+    const std::int64_t dim = head_.dim;
+    const Half* const key = head_.keys + (first_ + s) * dim;
+    const Half* const value = head_.values + (first_ + s) * dim;
+    if (dim % kWidth == 0 && s >= begin && s + kWidth <= end) {
+      if (dim % (2 * kWidth) == 0)
+        body(s, WholeRows<true>{key, dim}, WholeRows<true>{value, dim});
+      else
+        body(s, WholeRows<false>{key, dim}, WholeRows<false>{value, dim});
+      return;
+    }
+    SomeRows keys{{}, dim};
+    SomeRows values{{}, dim};
+    for (std::int64_t i = 0; i < kWidth; ++i) {
+      if (s + i < begin || s + i >= end) continue;
+      keys.rows[i] = key + i * dim;
+      values.rows[i] = value + i * dim;
+    }
+    body(s, keys, values);
   }
-  template <typename Rows, typename LoadKeys>
-  bool load_key_rows(std::int64_t s, const Rows& keys, const LoadKeys& load_keys) {
-    alignas(64) float inverses[kWidth];
-    const Floats norm = norms(keys);
-    const Scales key(norm, kNorm);
-    store(key_factors_ + s, key.factor);
-    store(inverses, key.inverse);
-    load_keys(s, keys, inverses);
-    return !has_not_finite(norm);
+
+  template <typename LoadKeys>
+  void load_parts(std::int64_t begin, std::int64_t end, const LoadKeys& load_keys) {
+    end_ = end;
+    not_finite_ = 0;
+    alignas(64) float key_inverses[kPositions];
+    alignas(64) float value_inverses[kPositions];
+    const auto find_scales = [&](std::int64_t s, const auto& keys, const auto& values) {
+      // The same positions of the next block.
+      prefetch(head_.keys, (first_ + kPositions + s) * head_.dim, kWidth * head_.dim);
+      prefetch(head_.values, (first_ + kPositions + s) * head_.dim, kWidth * head_.dim);
+      const Floats squares = find_squared_norms(s, keys);
+      const Floats largest = largest_magnitudes(values);
+      const Scales key = Scales::of_squared_norms(squares);
+      const Scales value = Scales::of_largest(largest);
+      store(key_factors_ + s, key.factor);
+      store(key_inverses + s, key.inverse);
+      store(value_factors_ + s, value.factor);
+      store(value_inverses + s, value.inverse);
+      const unsigned finite = finite_ones(squares) & finite_ones(largest);
+      not_finite_ |= std::uint64_t{finite ^ 0xffffu} << s;
+    };
+    const auto convert = [&]<typename Rows>(std::int64_t s, const Rows& keys, const Rows& values) {
+      if (has_offset())
+        load_keys(s, OffsetRows<Rows>{keys, offset_, offset_factors_ + s, head_.dim},
+                  key_inverses + s);
+      else
+        load_keys(s, keys, key_inverses + s);
+      to_row_pairs(values, value_inverses + s, values_ + s / 2 * depth_);
+    };
+    for (std::int64_t s = 0; s < end; s += kWidth) {
+      with_rows(s, begin, end, find_scales);
+      with_rows(s, begin, end, convert);
+    }
+  }
+  // Chooses which keys are less the offset.
+  template <typename Rows>
+  Floats find_squared_norms(std::int64_t s, const Rows& keys) {
+    const Floats squares = squared_norms(keys);
+    if (!has_offset()) return squares;
+    const Floats less = broadcast(-1);
+    store(offset_factors_ + s, less);
+    const Floats rest =
+        squared_norms(OffsetRows<Rows>{keys, offset_, offset_factors_ + s, head_.dim});
+    store(offset_factors_ + s, rest < squares ? less : Floats{});
+    return rest < squares ? rest : squares;
   }
 
   const AttentionHead& head_;
   std::int64_t depth_;
   Pair* keys_;
   Pair* values_;
-  float* key_factors_;
-  float* value_factors_;
   float* offset_;  // [depth]
   std::int32_t* offset_dims_;
   std::int64_t offset_count_ = 0;
   std::int64_t first_ = 0;
   std::int64_t end_ = 0;
+  std::uint64_t not_finite_ = 0;
+  alignas(64) float key_factors_[kPositions];
+  alignas(64) float value_factors_[kPositions];
+  alignas(64) float offset_factors_[kPositions];
 };
 
 // Queries of up to sixteen rows, and the factors of their scores as powers of 2, which are NaN for
@@ -161,11 +192,10 @@ class Block {
 struct Queries {
   Queries(const AttentionHead& head, const AttentionRow* rows, std::int64_t count)
       : numbers{{}, head.dim} {
-    for (std::int64_t i = 0; i < kWidth && i < count; ++i) numbers.rows[i] = rows[i].query;
-    const Floats norm = norms(numbers);
-    const Scales scales(norm, kNorm);
-    store(inverses, scales.inverse);
-    factors = scales.factor * broadcast(head.factor * kLog2E) + (norm - norm);
+    for (std::int64_t i = 0; i < count; ++i) numbers.rows[i] = rows[i].query;
+    const Floats norm = sqrt(squared_norms(numbers));
+    store(inverses, norm > Floats{} ? broadcast(kSize) / norm : Floats{});
+    factors = norm * broadcast(head.factor * kLog2E / kSize) + (norm - norm);
   }
 
   SomeRows numbers;
@@ -173,24 +203,31 @@ struct Queries {
   Floats factors;
 };
 
-// The score of a position that a row does not attend to: lower than any other.
-constexpr float kHidden = -1e30f;
+// Weights of the softmax are at least 2 to the power of this: next to the largest that is nothing,
+// and with the factor of a value it is still a normal number, since others take long to compute.
+constexpr float kLowestPower = -60;
 // Less of a weighted value than this is nothing in fp16. It keeps its inverse finite.
 constexpr float kNothing = 1e-30f;
 
-// What integers are multiplied by to become weights of a block whose sum is kNorm.
+// What integers are multiplied by to become weights of a block whose sum is kSize.
 inline Floats weight_scale(Floats sum) {
-  return sum > broadcast(kNothing) ? broadcast(kNorm) / sum : Floats{};
+  return sum > broadcast(kNothing) ? broadcast(kSize) / sum : Floats{};
 }
-// What the sums of products with these are multiplied by.
-inline Floats weight_factor(Floats sum) {
-  return sum > broadcast(kNothing) ? sum * broadcast(1 / kNorm) : Floats{};
+// What the sums of products with these are multiplied by, from the sum of their `count` numbers as
+// rounded() gives them: as much as rounding takes from some or adds to them goes to all.
+inline Floats weight_factor(Floats sum, __m512i integers, std::int64_t count) {
+  const __m512i none = _mm512_mullo_epi32(rounded(Floats{}, Floats{}),
+                                          _mm512_set1_epi32(static_cast<std::int32_t>(count)));
+  const Floats all = to_floats((Ints)_mm512_sub_epi32(integers, none));
+  return sum > broadcast(kNothing) ? sum / all : Floats{};
 }
 
+// Gives the result of a row from its sums. `one` has room for it.
 inline void put(const float* sums, std::int64_t stride, float total, std::int64_t dim, float* one,
                 Half* out) {
   const float inverse = 1.0f / total;
-  for (std::int64_t d = 0; d < dim; ++d) one[d] = sums[d * stride] * inverse;
+  // Adding 0 makes 0 of -0: a row has one or the other by whether it goes through blocks of others.
+  for (std::int64_t d = 0; d < dim; ++d) one[d] = sums[d * stride] * inverse + 0.0f;
   to_halves(one, out, dim);
 }
 

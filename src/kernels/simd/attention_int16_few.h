@@ -47,13 +47,12 @@ void multiply_pairs(LeftPairs a, std::int64_t rows, std::int64_t depth, const Pa
         });
 }
 
-// Whole sixteens of rows.
-constexpr std::int64_t kFewRows = 32;
+// The most rows of attend_few(), in whole sixteens.
+constexpr std::int64_t kFewRows = kGroupRows;
 
 // The softmax of a row so far.
 struct RowState {
   float factor;  // of the scores
-  float offset;  // of the scores of the block
   float top;
   float total;
   float old_scale;   // of the sums before the block
@@ -73,7 +72,8 @@ inline void weigh_row(RowState& row, const float* value_factors, std::int64_t be
   Floats sums{};
   for (std::int64_t s = 0; s < count; s += kWidth) {
     const Floats score = load(scores + s);
-    const Floats weight = score == broadcast(kHidden) ? Floats{} : power_of_2(score - top);
+    const Floats weight =
+        score == broadcast(kHidden) ? Floats{} : power_of_2(score - top, kLowestPower);
     const Floats scaled = weight * load(value_factors + s);
     store(scores + s, scaled);
     totals += weight;
@@ -81,18 +81,35 @@ inline void weigh_row(RowState& row, const float* value_factors, std::int64_t be
   }
   const Floats all = broadcast(sum(sums));
   const Floats scale = weight_scale(all);
+  __m512i integers = _mm512_setzero_si512();
   for (std::int64_t s = 0; s < count; s += kWidth) {
-    const __m256i some = _mm512_cvtepi32_epi16(rounded(load(scores + s), scale));
-    std::memcpy(weights + s / 2, &some, sizeof(some));
+    const __m512i some = rounded(load(scores + s), scale);
+    const __m256i pairs = _mm512_cvtepi32_epi16(some);
+    std::memcpy(weights + s / 2, &pairs, sizeof(pairs));
+    integers = _mm512_add_epi32(integers, some);
   }
-  const Floats old_scale = power_of_2(broadcast(row.top) - top);
+  const Floats old_scale = power_of_2(broadcast(row.top) - top, kLowestPower);
   row.old_scale = old_scale[0];
-  row.new_factor = weight_factor(all)[0];
+  const __m512i all_integers = _mm512_set1_epi32(_mm512_reduce_add_epi32(integers));
+  row.new_factor = weight_factor(all, all_integers, count)[0];
   row.top = top[0];
   row.total = fma(broadcast(row.total), old_scale, broadcast(sum(totals)))[0];
 }
 
-// Up to kFewRows rows, which attend to the same positions without a bias.
+// As add_offset() does to scores [count] of a row.
+inline void add_row_offset(const AttentionRow& row, const Block& block, float factor,
+                           std::int64_t count, float* scores) {
+  Floats offset{};
+  block.for_each_offset([&](std::int64_t d, float number) __attribute__((always_inline)) {
+    offset = fma(broadcast(to_float(row.query[d])), broadcast(number), offset);
+  });
+  offset *= broadcast(-factor);
+  for (std::int64_t s = 0; s < count; s += kWidth)
+    store(scores + s, fma(load(block.offset_factors() + s), offset, load(scores + s)));
+}
+
+// Fewer than kGroupRows rows, which attend to the same positions without a bias. Returns whether
+// all keys and values there are finite; otherwise there are no results.
 inline bool attend_few(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
                        float* scratch) {
   const std::int64_t depth = int16_depth(head.dim);
@@ -104,6 +121,7 @@ inline bool attend_few(const AttentionHead& head, const AttentionRow* rows, std:
   float* const mixed = memory.floats(count * depth);           // [rows, depth]
   float* const scores = memory.floats(count * kPositions);     // [rows, kPositions]
   Pair* const weights = memory.pairs(count * kPositions / 2);  // [rows, kPositions / 2]
+  float* const one = memory.floats(depth);
   RowState states[kFewRows];
   for (std::int64_t r = 0; r < count; r += kWidth) {
     const std::int64_t left = count - r < kWidth ? count - r : kWidth;
@@ -111,12 +129,8 @@ inline bool attend_few(const AttentionHead& head, const AttentionRow* rows, std:
     to_pairs(some.numbers, some.inverses, queries + r * depth / 2);
     for (int i = 0; i < left; ++i) {
       const float* const sink = rows[r + i].sink;
-      states[r + i] = {some.factors[i],
-                       0,
-                       sink == nullptr ? kHidden : *sink * kLog2E,
-                       sink == nullptr ? 0.0f : 1.0f,
-                       1,
-                       0};
+      states[r + i] = {some.factors[i], sink == nullptr ? kHidden : *sink * kLog2E,
+                       sink == nullptr ? 0.0f : 1.0f, 1, 0};
     }
   }
   for (std::int64_t i = 0; i < count * depth; i += kWidth) store(mixed + i, Floats{});
@@ -124,21 +138,18 @@ inline bool attend_few(const AttentionHead& head, const AttentionRow* rows, std:
     const std::int64_t first = begin > s ? begin - s : 0;
     const std::int64_t last = end - s < kPositions ? end - s : kPositions;
     const std::int64_t positions = round_up(last, kWidth);
-    if (!block.load_transposed(s, first, last, first == 0)) return false;
-    for (std::int64_t r = 0; r < count; ++r) {
-      Floats offset{};
-      block.for_each_offset([&](std::int64_t d, float number) __attribute__((always_inline)) {
-        offset = fma(broadcast(to_float(rows[r].query[d])), broadcast(number), offset);
-      });
-      states[r].offset = (offset * broadcast(head.factor * kLog2E))[0];
-    }
+    block.begin(s, first == 0);
+    block.load_transposed(first, last);
+    if (block.not_finite() != 0) return false;
     multiply_pairs(
         {queries, depth / 2, 1}, count, depth / 2, block.keys(), kPositions,
         positions, [&](std::int64_t r, std::int64_t n, Ints sum) __attribute__((always_inline)) {
           store(scores + r * kPositions + n,
-                fma(to_floats(sum) * load(block.key_factors() + n), broadcast(states[r].factor),
-                    broadcast(states[r].offset)));
+                to_floats(sum) * load(block.key_factors() + n) * broadcast(states[r].factor));
         });
+    if (block.has_offset())
+      for (std::int64_t r = 0; r < count; ++r)
+        add_row_offset(rows[r], block, head.factor * kLog2E, positions, scores + r * kPositions);
     for (std::int64_t r = 0; r < count; ++r)
       weigh_row(states[r], block.value_factors(), first, last, positions, scores + r * kPositions,
                 weights + r * kPositions / 2);
@@ -151,7 +162,7 @@ inline bool attend_few(const AttentionHead& head, const AttentionRow* rows, std:
         });
   }
   for (std::int64_t r = 0; r < count; ++r)
-    put(mixed + r * depth, 1, states[r].total, head.dim, scores, rows[r].out);
+    put(mixed + r * depth, 1, states[r].total, head.dim, one, rows[r].out);
   return true;
 }
 

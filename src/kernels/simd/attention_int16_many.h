@@ -6,58 +6,32 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// Rows that are the lanes of vectors. Their queries, scores or sums, together with the keys or the
-// values of a block, fit into the nearest cache.
-constexpr std::int64_t kGroupRows = 2 * kWidth;
 // Groups for which keys and values are made integers once.
 constexpr std::int64_t kGroups = 512 / kGroupRows;
+constexpr int kGroupVectors = kGroupRows / kWidth;
 
-// Rows that are the lanes of vectors.
-struct Group {
-  const AttentionRow* rows;
-  std::int64_t count;
-  std::int64_t begin;  // the rows attend to some positions of [begin, end)
-  std::int64_t end;
-  std::int64_t open;  // and to all of [open, close)
-  std::int64_t close;
-  bool has_bias;
+struct Int16Group : RowGroup {
   Pair* queries;         // [depth / 2, kGroupRows]
   float* query_numbers;  // [depth, kGroupRows]
   float* mixed;          // [depth, kGroupRows]
   alignas(64) float factors[kGroupRows];
-  float top[kGroupRows];
-  float total[kGroupRows];
-  Ints begins[kGroupRows / kWidth];
-  Ints ends[kGroupRows / kWidth];
+  Ints begins[kGroupVectors];
+  Ints ends[kGroupVectors];
 };
 
 inline void make_group(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
-                       Memory& memory, Group& group) {
+                       Memory& memory, Int16Group& group) {
   const std::int64_t depth = int16_depth(head.dim);
-  group.rows = rows;
-  group.count = count;
-  group.begin = group.open = rows[0].begin;
-  group.end = group.close = rows[0].end;
-  group.has_bias = false;
+  set_rows(group, rows, count, kLog2E);
   group.queries = memory.pairs(depth / 2 * kGroupRows);
   group.query_numbers = memory.floats(depth * kGroupRows);
   group.mixed = memory.floats(depth * kGroupRows);
   for (std::int64_t r = 0; r < kGroupRows; ++r) {
-    // Lanes that fill up a vector attend to what the last row does.
-    const AttentionRow& row = rows[r < count ? r : count - 1];
-    group.begin = row.begin < group.begin ? row.begin : group.begin;
-    group.end = row.end > group.end ? row.end : group.end;
-    group.open = row.begin > group.open ? row.begin : group.open;
-    group.close = row.end < group.close ? row.end : group.close;
-    group.has_bias = group.has_bias || row.bias != nullptr;
-    group.top[r] = row.sink == nullptr ? kHidden : *row.sink * kLog2E;
-    group.total[r] = row.sink == nullptr ? 0.0f : 1.0f;
-    group.begins[r / kWidth][r % kWidth] = static_cast<int>(row.begin);
-    group.ends[r / kWidth][r % kWidth] = static_cast<int>(row.end);
+    group.begins[r / kWidth][r % kWidth] = static_cast<std::int32_t>(group.row(r).begin);
+    group.ends[r / kWidth][r % kWidth] = static_cast<std::int32_t>(group.row(r).end);
   }
-  for (std::int64_t v = 0; v < kGroupRows; v += kWidth) {
-    const std::int64_t left = count > v ? count - v : 0;
-    const Queries queries(head, rows + v, left);
+  for (std::int64_t v = 0; v < count; v += kWidth) {
+    const Queries queries(head, rows + v, count - v < kWidth ? count - v : kWidth);
     store(group.factors + v, queries.factors);
     to_pair_columns(queries.numbers, queries.inverses, group.queries + v, kGroupRows);
     to_columns(queries.numbers, group.query_numbers + v, kGroupRows);
@@ -65,44 +39,41 @@ inline void make_group(const AttentionHead& head, const AttentionRow* rows, std:
   for (std::int64_t i = 0; i < depth * kGroupRows; i += kWidth) store(group.mixed + i, Floats{});
 }
 
-inline void add_bias(const Group& group, std::int64_t first, std::int64_t positions,
-                     float* scores) {
-  float row[kPositions];
-  for (std::int64_t r = 0; r < group.count; ++r) {
-    const AttentionRow& of = group.rows[r];
-    if (of.bias == nullptr) continue;
-    const std::int64_t some = of.end - first < positions ? of.end - first : positions;
-    if (some > 0) to_floats(of.bias + first, row, some);
-    for (std::int64_t k = 0; k < some; ++k) scores[k * kGroupRows + r] += row[k] * kLog2E;
+// Rows that a block is loaded for: if its first key makes up an offset, those that attend to that
+// position, then those that begin later in the block, without the offset.
+enum class Part { kAll, kFromFirst, kFromLater };
+
+// The lanes whose rows belong to a part.
+inline Ints lanes_of(const Int16Group& group, int v, std::int64_t first, Part part) {
+  const Ints is_later = group.begins[v] > static_cast<std::int32_t>(first);
+  return part == Part::kAll ? ~Ints{} : part == Part::kFromLater ? is_later : ~is_later;
+}
+
+// Whether rows of the part attend to a block.
+inline bool has_rows(const Int16Group& group, std::int64_t first, Part part) {
+  const auto last = static_cast<std::int32_t>(first + kPositions - 1);
+  for (int v = 0; v < kGroupVectors; ++v) {
+    const Ints attends =
+        (group.begins[v] <= last) & (group.ends[v] > static_cast<std::int32_t>(first));
+    const Ints lanes = attends & lanes_of(group, v, first, part);
+    if (_mm512_test_epi32_mask((__m512i)lanes, (__m512i)lanes) != 0) return true;
   }
+  return false;
 }
 
-// Rows that attend to the first position of a block, for which its keys are less the offset, and
-// rows that begin later in it.
-enum class Part { kFromFirst, kFromLater };
-
-inline bool attends(const Group& group, std::int64_t first, Part part) {
-  return part == Part::kFromFirst ? group.begin <= first && group.end > first
-                                  : group.open > first && group.begin < first + kPositions;
-}
-
-// Hides positions that rows do not attend to, and all of them from the rows of the other part.
+// Hides positions that rows do not attend to, and all of them from the rows of other parts.
 template <int kVectors>
-void hide_positions(const Group& group, Part part, std::int64_t first, std::int64_t positions,
+void hide_positions(const Int16Group& group, Part part, std::int64_t first, std::int64_t positions,
                     float* scores) {
-  Ints begins[kVectors];
   Ints ends[kVectors];
   unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-    const auto is_first = group.begins[v] <= static_cast<int>(first);
-    const auto is_part = part == Part::kFromFirst ? is_first : ~is_first;
-    begins[v] = group.begins[v];
-    ends[v] = is_part ? group.ends[v] : Ints{};
+    ends[v] = group.ends[v] & lanes_of(group, v, first, part);
   });
   for (std::int64_t k = 0; k < positions; ++k)
     unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-      const Ints at = Ints{} + static_cast<int>(first + k);
+      const Ints at = Ints{} + static_cast<std::int32_t>(first + k);
       float* const score = scores + k * kGroupRows + v * kWidth;
-      const auto attended = (at >= begins[v]) & (at < ends[v]);
+      const auto attended = (at >= group.begins[v]) & (at < ends[v]);
       store(score, attended ? load(score) : broadcast(kHidden));
     });
 }
@@ -111,7 +82,7 @@ void hide_positions(const Group& group, Part part, std::int64_t first, std::int6
 // pairs [count / 2, kGroupRows] of two positions. Gives what the sums so far are to be multiplied
 // by, and what the sums of products with the weights.
 template <bool kHides>
-void weigh(Group& group, const float* value_factors, std::int64_t v, std::int64_t count,
+void weigh(Int16Group& group, const float* value_factors, std::int64_t v, std::int64_t count,
            float* scores, Pair* weights, Floats& old_scale, Floats& new_factor) {
   const auto at = [&](std::int64_t k) { return scores + k * kGroupRows + v; };
   const Floats old_top = load(group.top + v);
@@ -127,7 +98,7 @@ void weigh(Group& group, const float* value_factors, std::int64_t v, std::int64_
     sums[i] = Floats{};
     for (std::int64_t k = i; k < count; k += kWidth) {
       const Floats score = load(at(k));
-      Floats weight = power_of_2(score - top);
+      Floats weight = power_of_2(score - top, kLowestPower);
       if constexpr (kHides) weight = score == broadcast(kHidden) ? Floats{} : weight;
       const Floats scaled = weight * broadcast(value_factors[k]);
       store(at(k), scaled);
@@ -141,44 +112,59 @@ void weigh(Group& group, const float* value_factors, std::int64_t v, std::int64_
       sums[i] += sums[i + half];
     }
   const Floats scale = weight_scale(sums[0]);
+  __m512i integers = _mm512_setzero_si512();
   for (std::int64_t k = 0; k < count; k += 2) {
     const __m512i a = rounded(load(at(k)), scale);
     const __m512i b = rounded(load(at(k + 1)), scale);
+    integers = _mm512_add_epi32(integers, _mm512_add_epi32(a, b));
     store_pairs(weights + k / 2 * kGroupRows + v, join(a, b));
   }
-  old_scale = power_of_2(old_top - top);
-  new_factor = weight_factor(sums[0]);
+  old_scale = power_of_2(old_top - top, kLowestPower);
+  new_factor = weight_factor(sums[0], integers, count);
   store(group.top + v, top);
   store(group.total + v, fma(load(group.total + v), old_scale, totals[0]));
 }
 
-// The positions of a block for the rows of a group that belong to the part.
+// Adds the products of queries and offset to scores [count, kGroupRows].
 template <int kVectors>
-void attend_block(Group& group, const Block& block, Part part, float factor, std::int64_t depth,
-                  float* scores, Pair* weights) {
-  const std::int64_t first = block.first();
-  const std::int64_t end = group.end < block.end() ? group.end : block.end();
-  const std::int64_t count = round_up(end - first, kWidth);
-  Floats factors[kVectors];
-  Floats offsets[kVectors];  // of the scores
+void add_offset(const Int16Group& group, const Block& block, float factor, std::int64_t count,
+                float* scores) {
+  Floats offsets[kVectors];
   unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-    factors[v] = load(group.factors + v * kWidth);
     offsets[v] = Floats{};
     block.for_each_offset([&](std::int64_t d, float number) __attribute__((always_inline)) {
       offsets[v] = fma(load(group.query_numbers + d * kGroupRows + v * kWidth), broadcast(number),
                        offsets[v]);
     });
-    offsets[v] *= broadcast(factor);
+    offsets[v] *= broadcast(-factor);
+  });
+  for (std::int64_t k = 0; k < count; ++k)
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+      float* const score = scores + k * kGroupRows + v * kWidth;
+      store(score, fma(broadcast(block.offset_factors()[k]), offsets[v], load(score)));
+    });
+}
+
+// The positions of a block for the rows of a group that belong to the part.
+template <int kVectors>
+void attend_block(Int16Group& group, const Block& block, Part part, float factor,
+                  std::int64_t depth, float* scores, Pair* weights) {
+  const std::int64_t first = block.first();
+  const std::int64_t end = group.end < block.end() ? group.end : block.end();
+  const std::int64_t count = round_up(end - first, kWidth);
+  Floats factors[kVectors];
+  unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+    factors[v] = load(group.factors + v * kWidth);
   });
   for (std::int64_t k = 0; k < count; k += 8)
     multiply_pair_tile<8, kVectors>(
         {block.keys() + k * depth / 2, depth / 2, 1}, depth / 2, group.queries,
         kGroupRows, [&](auto r, auto v, Ints sum) __attribute__((always_inline)) {
-          store(
-              scores + (k + r) * kGroupRows + v * kWidth,
-              fma(to_floats(sum) * broadcast(block.key_factors()[k + r]), factors[v], offsets[v]));
+          store(scores + (k + r) * kGroupRows + v * kWidth,
+                to_floats(sum) * broadcast(block.key_factors()[k + r]) * factors[v]);
         });
-  if (group.has_bias) add_bias(group, first, end - first, scores);
+  if (block.has_offset()) add_offset<kVectors>(group, block, factor, count, scores);
+  if (group.has_bias) add_bias(group, first, end - first, kLog2E, scores);
   const bool hides_some = first < group.open || first + count > group.close;
   if (hides_some) hide_positions<kVectors>(group, part, first, count, scores);
   Floats scales[kVectors];
@@ -195,15 +181,17 @@ void attend_block(Group& group, const Block& block, Part part, float factor, std
         });
 }
 
-// Up to kGroups groups of rows. Gives false where a key or a value is not finite.
-inline bool attend_many(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
-                        float* scratch) {
+// Up to kGroups groups of rows. Gives true in is_special[r] for a row that attends to keys or
+// values that are not finite, which has no result.
+inline void attend_many(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
+                        float* scratch, bool* is_special) {
   const std::int64_t depth = int16_depth(head.dim);
   Memory memory(scratch);
   Block block(head, memory);
   float* const scores = memory.floats(kPositions * kGroupRows);
   Pair* const weights = memory.pairs(kPositions / 2 * kGroupRows);
-  Group groups[kGroups];
+  float* const one = memory.floats(depth);
+  Int16Group groups[kGroups];
   const std::int64_t all = (count + kGroupRows - 1) / kGroupRows;
   std::int64_t begin = rows[0].begin;
   std::int64_t end = rows[0].end;
@@ -214,31 +202,48 @@ inline bool attend_many(const AttentionHead& head, const AttentionRow* rows, std
     begin = groups[g].begin < begin ? groups[g].begin : begin;
     end = groups[g].end > end ? groups[g].end : end;
   }
-  const float factor = head.factor * kLog2E;
-  for (std::int64_t s = begin / kPositions * kPositions; s < end; s += kPositions)
-    for (const Part part : {Part::kFromFirst, Part::kFromLater}) {
-      std::int64_t from = kPositions;
-      std::int64_t to = 0;
-      for (std::int64_t g = 0; g < all; ++g) {
-        if (!attends(groups[g], s, part)) continue;
-        const std::int64_t first = groups[g].begin > s ? groups[g].begin - s : 0;
-        const std::int64_t last = groups[g].end - s < kPositions ? groups[g].end - s : kPositions;
-        from = first < from ? first : from;
-        to = last > to ? last : to;
-      }
-      if (from >= to) continue;
-      if (!block.load(s, from, to, part == Part::kFromFirst)) return false;
-      for (std::int64_t g = 0; g < all; ++g)
-        if (attends(groups[g], s, part))
-          (groups[g].count <= kWidth ? attend_block<1> : attend_block<2>)(groups[g], block, part,
-                                                                          factor, depth, scores,
-                                                                          weights);
+  // Loads what rows of a part attend to, and computes those.
+  const auto attend_part = [&](Part part) {
+    const std::int64_t s = block.first();
+    std::int64_t from = kPositions;
+    std::int64_t to = 0;
+    for (std::int64_t g = 0; g < all; ++g) {
+      if (!has_rows(groups[g], s, part)) continue;
+      const std::int64_t first = groups[g].begin > s ? groups[g].begin - s : 0;
+      const std::int64_t last = groups[g].end - s < kPositions ? groups[g].end - s : kPositions;
+      from = first < from ? first : from;
+      to = last > to ? last : to;
     }
+    if (from >= to) return;
+    block.load(from, to);
+    for (std::uint64_t left = block.not_finite(); left != 0; left &= left - 1) {
+      const std::int64_t position = s + __builtin_ctzll(left);
+      for (std::int64_t r = 0; r < count; ++r)
+        is_special[r] |= rows[r].begin <= position && position < rows[r].end;
+    }
+    for (std::int64_t g = 0; g < all; ++g)
+      if (has_rows(groups[g], s, part))
+        (groups[g].count <= kWidth ? attend_block<1> : attend_block<2>)(groups[g], block, part,
+                                                                        head.factor * kLog2E, depth,
+                                                                        scores, weights);
+  };
+  for (std::int64_t s = begin / kPositions * kPositions; s < end; s += kPositions) {
+    bool has_first = false;
+    for (std::int64_t g = 0; g < all; ++g)
+      has_first = has_first || has_rows(groups[g], s, Part::kFromFirst);
+    block.begin(s, has_first);
+    if (block.has_offset()) {
+      attend_part(Part::kFromFirst);
+      block.remove_offset();
+      attend_part(Part::kFromLater);
+    } else {
+      attend_part(Part::kAll);
+    }
+  }
   for (std::int64_t g = 0; g < all; ++g)
     for (std::int64_t r = 0; r < groups[g].count; ++r)
-      put(groups[g].mixed + r, kGroupRows, groups[g].total[r], head.dim, scores,
+      put(groups[g].mixed + r, kGroupRows, groups[g].total[r], head.dim, one,
           groups[g].rows[r].out);
-  return true;
 }
 
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

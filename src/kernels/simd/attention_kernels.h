@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "kernels/simd/attention_rows.h"
 #include "kernels/simd/column_products.h"
 #include "kernels/simd/kernels.h"
 #include "kernels/simd/shuffles.h"
@@ -17,18 +18,9 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// The score of a position that the row of a lane does not attend to: lower than any other.
-constexpr float kHidden = -1e30f;
-
-// Positions of a block.
-constexpr std::int64_t kPositions = 64;
 // The most rows that attend_many() takes. It converts the keys and values of a block to floats once
 // for all of them.
 constexpr std::int64_t kAttendRows = 256;
-// From so many rows on, rows are the lanes of vectors; with fewer, positions are. attend_many()
-// takes a group of so many rows at a time: their queries, scores or sums, together with the keys or
-// the values of a block, fit into the nearest cache.
-constexpr std::int64_t kGroupRows = 32;
 
 // Dimensions in whole vectors of every instruction set.
 constexpr std::int64_t attend_depth(std::int64_t dim) {
@@ -36,18 +28,9 @@ constexpr std::int64_t attend_depth(std::int64_t dim) {
 }
 
 // What attend_many() knows of a group of rows, which are the lanes of vectors.
-struct AttentionGroup {
-  const AttentionRow* rows;
-  std::int64_t count;
-  std::int64_t begin;  // the rows attend to some positions of [begin, end)
-  std::int64_t end;
-  std::int64_t open;  // and to all of [open, close)
-  std::int64_t close;
-  bool has_bias;
+struct AttentionGroup : RowGroup {
   float* q;      // [dim, kGroupRows]
   float* mixed;  // [dim, kGroupRows]
-  float top[kGroupRows];
-  float total[kGroupRows];
 
   // In whole vectors of every instruction set.
   std::int64_t lanes() const { return round_up(count, 16); }
@@ -61,27 +44,19 @@ inline void hide_positions(const AttentionGroup& group, std::int64_t first, std:
         scores[k * kGroupRows + r] = kHidden;
 }
 
-inline void add_bias(const AttentionGroup& group, std::int64_t first, std::int64_t positions,
-                     float* scores) {
-  float row[kPositions];
-  for (std::int64_t r = 0; r < group.count; ++r) {
-    const AttentionRow& of = group.rows[r];
-    if (of.bias == nullptr) continue;
-    const std::int64_t some = of.end - first < positions ? of.end - first : positions;
-    if (some > 0) to_floats(of.bias + first, row, some);
-    for (std::int64_t k = 0; k < some; ++k) scores[k * kGroupRows + r] += row[k];
-  }
-}
-
 // factor * the query of a row.
 inline void load_query(const AttentionHead& head, const AttentionRow& row, float* out) {
   to_floats(row.query, out, head.dim);
   for (std::int64_t d = 0; d < head.dim; ++d) out[d] *= head.factor;
 }
 
+// Weights are at least e to the power of this: next to the largest that is nothing, and times a
+// value it is still a normal number, since others take long to compute.
+constexpr float kLowest = -50;
+
 // The weight of a score.
 inline Floats weight_of(Floats score, Floats top) {
-  return score == broadcast(kHidden) ? Floats{} : exp(score - top);
+  return score == broadcast(kHidden) ? Floats{} : exp(score - top, kLowest);
 }
 
 // One more block of scores [count, kGroupRows], where count is a multiple of kWidth, for the
@@ -108,7 +83,7 @@ inline void add_scores(AttentionGroup& group, float* scores, std::int64_t count,
     }
     for (int half = kWidth / 2; half > 0; half /= 2)
       for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
-    const Floats scale = exp(old_top - new_top);
+    const Floats scale = exp(old_top - new_top, kLowest);
     store(group.top + v, new_top);
     store(group.total + v, fma(load(group.total + v), scale, sums[0]));
     if (are_equal(new_top, old_top)) continue;  // the scales are 1
@@ -122,28 +97,12 @@ inline void add_scores(AttentionGroup& group, float* scores, std::int64_t count,
 // `memory` holds 2 * dim * kGroupRows floats.
 inline AttentionGroup make_group(const AttentionHead& head, const AttentionRow* rows,
                                  std::int64_t count, float* memory, float* one) {
-  AttentionGroup group = {rows,
-                          count,
-                          rows[0].begin,
-                          rows[0].end,
-                          rows[0].begin,
-                          rows[0].end,
-                          false,
-                          memory,
-                          memory + kGroupRows * head.dim,
-                          {},
-                          {}};
+  AttentionGroup group;
+  set_rows(group, rows, count, 1);
+  group.q = memory;
+  group.mixed = memory + kGroupRows * head.dim;
   for (std::int64_t r = 0; r < group.lanes(); ++r) {
-    // Lanes that fill up a vector are like the last row.
-    const AttentionRow& row = rows[r < count ? r : count - 1];
-    group.begin = row.begin < group.begin ? row.begin : group.begin;
-    group.end = row.end > group.end ? row.end : group.end;
-    group.open = row.begin > group.open ? row.begin : group.open;
-    group.close = row.end < group.close ? row.end : group.close;
-    group.has_bias = group.has_bias || row.bias != nullptr;
-    group.top[r] = row.sink == nullptr ? kHidden : *row.sink;
-    group.total[r] = row.sink == nullptr ? 0.0f : 1.0f;
-    if (r < count) load_query(head, row, one);
+    if (r < count) load_query(head, rows[r], one);
     for (std::int64_t d = 0; d < head.dim; ++d) group.q[d * kGroupRows + r] = one[d];
   }
   for (std::int64_t i = 0; i < head.dim * kGroupRows; ++i) group.mixed[i] = 0;
@@ -159,7 +118,7 @@ inline void attend_block(AttentionGroup& group, std::int64_t first, std::int64_t
   const bool hides_some = first < group.open || first + positions > group.close;
   multiply_left<false, false>({keys, dim, 1}, positions, dim, group.q, kGroupRows, lanes, scores,
                               kGroupRows);
-  if (group.has_bias) add_bias(group, first, positions, scores);
+  if (group.has_bias) add_bias(group, first, positions, 1, scores);
   if (hides_some) hide_positions(group, first, positions, scores);
   for (std::int64_t i = positions * kGroupRows; i < padded * kGroupRows; ++i) scores[i] = kHidden;
   add_scores(group, scores, padded, dim);
@@ -311,7 +270,7 @@ inline float add_row_scores(float* scores, std::int64_t begin, std::int64_t end,
     store(scores + s, e);
     sums += e;
   }
-  const Floats scale = exp(broadcast(top) - new_top);
+  const Floats scale = exp(broadcast(top) - new_top, kLowest);
   top = new_top[0];
   total = fma(broadcast(total), scale, broadcast(sum(sums)))[0];
   return scale[0];
@@ -364,21 +323,14 @@ inline void attend_few(const AttentionHead& head, const AttentionRow* rows, std:
 
 inline void attend(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
                    float* scratch) {
-  for (std::int64_t r = 0; r < count;) {
-    const AttentionRow* const some = rows + r;
-    const std::int64_t left = count - r;
-    std::int64_t taken = 1;
-    if (left >= kGroupRows || some->bias != nullptr) {
-      taken = left < kAttendRows ? left : kAttendRows;
-      attend_many(head, some, taken, scratch);
-    } else {
-      while (taken < left && some[taken].begin == some->begin && some[taken].end == some->end &&
-             some[taken].bias == nullptr)
-        ++taken;
-      attend_few(head, some, taken, scratch);
-    }
-    r += taken;
-  }
+  attend_in_parts<kAttendRows>(
+      rows, count,
+      [&](const AttentionRow* some, std::int64_t taken) {
+        attend_many(head, some, taken, scratch);
+      },
+      [&](const AttentionRow* some, std::int64_t taken) {
+        attend_few(head, some, taken, scratch);
+      });
 }
 
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -19,27 +19,35 @@ extern const Kernels kKernels;
 }
 
 namespace avx512vnni {
+namespace {
+
+// Making integers of keys and values takes a while, which pays off for many rows. One token of a
+// text has as many rows as query heads share a key/value head; where these are few, floats are
+// faster. The choice must not depend on the number of rows, which may not show in a result.
+bool takes_integers(const AttentionHead& head) {
+  return head.shared_by >= (head.dim >= 128 ? 2 : 6);
+}
+
+}  // namespace
 
 void attend(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
             float* scratch) {
-  bool is_finite = true;
-  for (std::int64_t r = 0; r < count && is_finite;) {
-    const AttentionRow* const some = rows + r;
-    const std::int64_t left = count - r;
-    std::int64_t taken = 1;
-    if (left >= kGroupRows || some->bias != nullptr) {
-      taken = left < kGroups * kGroupRows ? left : kGroups * kGroupRows;
-      is_finite = attend_many(head, some, taken, scratch);
-    } else {
-      while (taken < left && some[taken].begin == some->begin && some[taken].end == some->end &&
-             some[taken].bias == nullptr)
-        ++taken;
-      is_finite = attend_few(head, some, taken, scratch);
-    }
-    r += taken;
-  }
-  // An infinity is no integer times a factor.
-  if (!is_finite) avx512::kKernels.attend(head, rows, count, scratch);
+  if (!takes_integers(head)) return avx512::kKernels.attend(head, rows, count, scratch);
+  // An infinity is no integer times a factor: rows that attend to one are computed in floats.
+  const auto attend_in_floats = [&](const AttentionRow* some, std::int64_t taken) {
+    avx512::kKernels.attend(head, some, taken, scratch);
+  };
+  attend_in_parts<kGroups * kGroupRows>(
+      rows, count,
+      [&](const AttentionRow* some, std::int64_t taken) {
+        bool is_special[kGroups * kGroupRows] = {};
+        attend_many(head, some, taken, scratch, is_special);
+        for (std::int64_t r = 0; r < taken; ++r)
+          if (is_special[r]) attend_in_floats(some + r, 1);
+      },
+      [&](const AttentionRow* some, std::int64_t taken) {
+        if (!attend_few(head, some, taken, scratch)) attend_in_floats(some, taken);
+      });
 }
 
 }  // namespace avx512vnni

@@ -21,6 +21,7 @@ struct AttentionHead {
   const Half* values = nullptr;  // [positions, dim]
   std::int64_t dim = 0;
   float factor = 1;
+  std::int64_t shared_by = 1;  // query heads of the model that attend to the keys and values
 };
 
 // A query row, which attends to positions [begin, end).
@@ -138,7 +139,8 @@ struct Kernels {
 
   // out = softmax(factor * query . keys + bias) @ values, for `count` rows. `scratch` holds
   // attend_scratch() floats. A row's result depends neither on the other rows nor on keys and
-  // values that it does not attend to.
+  // values that it does not attend to; with AMX it does where one of the rows attends to keys or
+  // values that are not finite.
   void (*attend)(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
                  float* scratch);
   // As many rows as attend() gains from at a time: it prepares keys and values once for all.

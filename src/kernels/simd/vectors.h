@@ -203,9 +203,9 @@ inline float highest(Floats v) {
 }
 
 // e^x to about 2 ulp: 2^n * p(r) with r in [-ln2/2, ln2/2] and p a polynomial of degree 6 (Taylor).
-// Below -87 it is e^-87 (10^-38), above 88 e^88.
-inline Floats exp(Floats x) {
-  x = max(broadcast(-87.0f), min(broadcast(88.0f), x));
+// Below `lowest` (-87 at least: 10^-38) it is e^lowest, above 88 e^88.
+inline Floats exp(Floats x, float lowest = -87) {
+  x = max(broadcast(lowest), min(broadcast(88.0f), x));
   // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
   const Floats magic = broadcast(12582912.0f);
   const Floats shifted = fma(x, broadcast(1.44269504f), magic);

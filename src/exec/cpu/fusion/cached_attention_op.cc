@@ -242,7 +242,7 @@ void CachedAttentionOp::attend_rows(const FusedCall& call, std::int64_t kv, std:
                          sinks_.empty() ? nullptr : &sinks_[static_cast<std::size_t>(h)]});
   }
   const kernels::simd::AttentionHead head{o.rows_of(o.keys, kv), o.rows_of(o.values, kv), o.n.dim,
-                                          factor_};
+                                          factor_, o.group};
   if (mask.has_runs) return task.run(context.kernels, head);
   const Half* const any_mask = call.inputs[kAttentionMask]->as<Half>().data();
   for (std::int64_t at = begin; at < end; ++at)
