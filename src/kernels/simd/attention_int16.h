@@ -56,49 +56,33 @@ inline void store_pairs(Pair* p, __m512i pairs) {
   std::memcpy(p, &pairs, sizeof(pairs));
 }
 
-// The first halves of 32.
-inline __mmask32 first_halves(std::int64_t count) {
-  return static_cast<__mmask32>(count >= 32 ? ~0u : (1u << count) - 1);
+// Sixteen rows of `depth` numbers of fp16, whole vectors of pairs, one after the other.
+struct Rows {
+  const Half* first;
+  std::int64_t depth;
+
+  Floats load(std::int64_t r, std::int64_t d) const { return load_halves(first + r * depth + d); }
+  __m512i magnitudes(std::int64_t r, std::int64_t d) const {
+    return _mm512_and_si512(_mm512_loadu_si512(first + r * depth + d), _mm512_set1_epi16(0x7fff));
+  }
+};
+
+// A row of such rows. Zeros stand for nullptr, and fill the vectors up.
+inline void copy_row(const Half* row, std::int64_t dim, Half* out) {
+  for (std::int64_t d = 0; d < dim; d += 32) {
+    const auto mask = static_cast<__mmask32>(dim - d >= 32 ? ~0u : (1u << (dim - d)) - 1);
+    const __m512i some =
+        row == nullptr ? _mm512_setzero_si512() : _mm512_maskz_loadu_epi16(mask, row + d);
+    _mm512_storeu_si512(out + d, some);
+  }
 }
 
-// Sixteen rows of fp16 that lie one after the other, of whole vectors of floats. kIsEven: of whole
-// vectors of pairs.
-template <bool kIsEven>
-struct WholeRows {
-  const Half* first;
-  std::int64_t dim;
-
-  Floats load(std::int64_t r, std::int64_t d) const {
-    return kIsEven || d < dim ? load_halves(first + r * dim + d) : Floats{};
-  }
-  __m512i magnitudes(std::int64_t r, std::int64_t d) const {
-    const __mmask32 mask = kIsEven ? ~0u : first_halves(dim - d);
-    return _mm512_and_si512(_mm512_maskz_loadu_epi16(mask, first + r * dim + d),
-                            _mm512_set1_epi16(0x7fff));
-  }
-};
-// Up to sixteen rows of any dimensions; zeros stand for rows of nullptr, and fill the vectors up.
-struct SomeRows {
-  const Half* rows[kWidth];
-  std::int64_t dim;
-
-  Floats load(std::int64_t r, std::int64_t d) const {
-    return rows[r] == nullptr || d >= dim ? Floats{} : load_some_halves(rows[r] + d, dim - d);
-  }
-  __m512i magnitudes(std::int64_t r, std::int64_t d) const {
-    if (rows[r] == nullptr) return _mm512_setzero_si512();
-    const auto mask = static_cast<__mmask32>(dim - d >= 32 ? ~0u : (1u << (dim - d)) - 1);
-    return _mm512_and_si512(_mm512_maskz_loadu_epi16(mask, rows[r] + d), _mm512_set1_epi16(0x7fff));
-  }
-};
-
-// Rows plus factors [16] times an offset [int16_depth(dim)].
-template <typename Rows>
+// Rows plus factors [16] times an offset [depth].
 struct OffsetRows {
   const Rows& rows;
   const float* offset;
   const float* factors;
-  std::int64_t dim;
+  std::int64_t depth = rows.depth;
 
   Floats load(std::int64_t r, std::int64_t d) const {
     return fma(broadcast(factors[r]), simd::ANEMONE_SIMD_NAMESPACE::load(offset + d),
@@ -107,11 +91,11 @@ struct OffsetRows {
 };
 
 // The sum of the squares of each row.
-template <typename Rows>
-[[gnu::always_inline]] inline Floats squared_norms(const Rows& rows) {
+template <typename AnyRows>
+[[gnu::always_inline]] inline Floats squared_norms(const AnyRows& rows) {
   Floats sums[kWidth];
   unroll<kWidth>([&](auto r) __attribute__((always_inline)) { sums[r] = Floats{}; });
-  for (std::int64_t d = 0; d < rows.dim; d += kWidth)
+  for (std::int64_t d = 0; d < rows.depth; d += kWidth)
     unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
       const Floats x = rows.load(r, d);
       sums[r] = fma(x, x, sums[r]);
@@ -119,39 +103,22 @@ template <typename Rows>
   return sums_of(sums);
 }
 
-// Rows of vectors a and b, of 2 * kHalf groups of lanes, become one of kHalf: the larger ones.
-template <int kHalf, std::size_t... kIndex>
-[[gnu::always_inline]] inline __m512i fold_largest(__m512i a, __m512i b,
-                                                   std::index_sequence<kIndex...>) {
-  const auto low = __builtin_shufflevector(
-      (Ints)a, (Ints)b, (int{kIndex} / kHalf * 2 * kHalf + int{kIndex} % kHalf)...);
-  const auto high = __builtin_shufflevector(
-      (Ints)a, (Ints)b, (int{kIndex} / kHalf * 2 * kHalf + int{kIndex} % kHalf + kHalf)...);
-  return _mm512_max_epu16((__m512i)low, (__m512i)high);
-}
-template <int kHalf = kWidth / 2>
-[[gnu::always_inline]] inline __m512i largest_of(__m512i* v) {
-  unroll<kHalf>([&](auto i) __attribute__((always_inline)) {
-    v[i] = fold_largest<kHalf>(v[2 * i], v[2 * i + 1], std::make_index_sequence<kWidth>());
-  });
-  if constexpr (kHalf > 1) largest_of<kHalf / 2>(v);
-  return v[0];
+// The largest magnitude of each row. As bits, infinities and NaN are larger than others.
+[[gnu::always_inline]] inline Floats largest_magnitudes(const Rows& rows) {
+  const auto larger = [](Ints a, Ints b) __attribute__((always_inline)) {
+    return (Ints)_mm512_max_epu16((__m512i)a, (__m512i)b);
+  };
+  Ints largest[kWidth];  // two halves in each lane
+  unroll<kWidth>([&](auto r) __attribute__((always_inline)) { largest[r] = Ints{}; });
+  for (std::int64_t d = 0; d < rows.depth; d += 2 * kWidth)
+    unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
+      largest[r] = larger(largest[r], (Ints)rows.magnitudes(r, d));
+    });
+  const Ints two = folded(largest, larger);
+  const Ints one = larger(two, (Ints)_mm512_srli_epi32((__m512i)two, 16));
+  return (Floats)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)one));
 }
 
-// The largest magnitude of each row. As bits, infinities and NaN are larger than others.
-template <typename Rows>
-[[gnu::always_inline]] inline Floats largest_magnitudes(const Rows& rows) {
-  __m512i largest[kWidth];
-  unroll<kWidth>([&](auto r)
-                     __attribute__((always_inline)) { largest[r] = _mm512_setzero_si512(); });
-  for (std::int64_t d = 0; d < rows.dim; d += 2 * kWidth)
-    unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
-      largest[r] = _mm512_max_epu16(largest[r], rows.magnitudes(r, d));
-    });
-  const __m512i two = largest_of(largest);
-  const __m512i one = _mm512_max_epu16(two, _mm512_srli_epi32(two, 16));
-  return (Floats)_mm512_cvtph_ps(_mm512_cvtepi32_epi16(one));
-}
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Which of them are neither infinite nor NaN.
@@ -187,27 +154,27 @@ class Scales {
 };
 
 // Pairs of dimensions d to d + 31 of a row: d + i lies beside d + 16 + i.
-template <typename Rows>
-[[gnu::always_inline]] inline __m512i pairs_of(const Rows& rows, std::int64_t r, std::int64_t d,
+template <typename AnyRows>
+[[gnu::always_inline]] inline __m512i pairs_of(const AnyRows& rows, std::int64_t r, std::int64_t d,
                                                Floats inverse) {
   return join(rounded(rows.load(r, d), inverse), rounded(rows.load(r, d + kWidth), inverse));
 }
 
-// The pairs of rows: [rows, int16_depth(dim) / 2].
-template <typename Rows>
-[[gnu::always_inline]] inline void to_pairs(const Rows& rows, const float* inverses, Pair* out) {
-  const std::int64_t stride = int16_depth(rows.dim) / 2;
-  for (std::int64_t d = 0; d < rows.dim; d += 2 * kWidth)
+// The pairs of rows: [rows, depth / 2].
+template <typename AnyRows>
+[[gnu::always_inline]] inline void to_pairs(const AnyRows& rows, const float* inverses, Pair* out) {
+  const std::int64_t stride = rows.depth / 2;
+  for (std::int64_t d = 0; d < rows.depth; d += 2 * kWidth)
     unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
       store_pairs(out + r * stride + d / 2, pairs_of(rows, r, d, broadcast(inverses[r])));
     });
 }
 
-// The same as columns: [int16_depth(dim) / 2, stride].
-template <typename Rows>
-[[gnu::always_inline]] inline void to_pair_columns(const Rows& rows, const float* inverses,
+// The same as columns: [depth / 2, stride].
+template <typename AnyRows>
+[[gnu::always_inline]] inline void to_pair_columns(const AnyRows& rows, const float* inverses,
                                                    Pair* out, std::int64_t stride) {
-  for (std::int64_t d = 0; d < rows.dim; d += 2 * kWidth) {
+  for (std::int64_t d = 0; d < rows.depth; d += 2 * kWidth) {
     Floats some[kWidth];
     unroll<kWidth>([&](auto r) __attribute__((always_inline)) {
       some[r] = (Floats)pairs_of(rows, r, d, broadcast(inverses[r]));
@@ -219,10 +186,9 @@ template <typename Rows>
   }
 }
 
-// Numbers of rows as columns: [dim in whole vectors, stride].
-template <typename Rows>
+// Numbers of rows as columns: [depth, stride].
 [[gnu::always_inline]] inline void to_columns(const Rows& rows, float* out, std::int64_t stride) {
-  for (std::int64_t d = 0; d < rows.dim; d += kWidth) {
+  for (std::int64_t d = 0; d < rows.depth; d += kWidth) {
     Floats some[kWidth];
     unroll<kWidth>([&](auto r) __attribute__((always_inline)) { some[r] = rows.load(r, d); });
     transpose(some);
@@ -231,11 +197,10 @@ template <typename Rows>
   }
 }
 
-// Pairs of each row and the row after it: [8, int16_depth(dim)].
-template <typename Rows>
+// Pairs of each row and the row after it: [8, depth].
 [[gnu::always_inline]] inline void to_row_pairs(const Rows& rows, const float* inverses,
                                                 Pair* out) {
-  const std::int64_t depth = int16_depth(rows.dim);
+  const std::int64_t depth = rows.depth;
   for (std::int64_t d = 0; d < depth; d += kWidth)
     unroll<kWidth / 2>([&](auto i) __attribute__((always_inline)) {
       const __m512i a = rounded(rows.load(2 * i, d), broadcast(inverses[2 * i]));

@@ -20,6 +20,7 @@ class Memory {
     return at;
   }
   Pair* pairs(std::int64_t count) { return reinterpret_cast<Pair*>(floats(count)); }
+  Half* halves(std::int64_t count) { return reinterpret_cast<Half*>(floats((count + 1) / 2)); }
 
  private:
   float* at_;
@@ -37,7 +38,9 @@ class Block {
         keys_(memory.pairs(kPositions * depth_ / 2)),
         values_(memory.pairs(kPositions / 2 * depth_)),
         offset_(memory.floats(depth_)),
-        offset_dims_(memory.pairs(depth_)) {}
+        offset_dims_(memory.pairs(depth_)),
+        key_rows_(memory.halves(kWidth * depth_)),
+        value_rows_(memory.halves(kWidth * depth_)) {}
 
   // The positions from `first` on. The key there makes up the offset, or there is none.
   void begin(std::int64_t first, bool has_offset) {
@@ -64,6 +67,9 @@ class Block {
             always_inline)) { to_pair_columns(rows, inverses, keys_ + s, kPositions); });
   }
 
+  // Room for [16, depth] before the first load().
+  Half* room_for_rows() { return key_rows_; }
+
   std::int64_t first() const { return first_; }
   std::int64_t end() const { return first_ + end_; }
   const Pair* keys() const { return keys_; }
@@ -84,7 +90,8 @@ class Block {
 
  private:
   void find_offset(const Half* key) {
-    const SomeRows rows{{key}, head_.dim};
+    copy_row(key, head_.dim, key_rows_);
+    const Rows rows{key_rows_, depth_};
     const auto magnitude = [&](std::int64_t d) {
       return (Floats)_mm512_abs_ps((__m512)rows.load(0, d));
     };
@@ -101,73 +108,53 @@ class Block {
     }
   }
 
-  // Calls body(s, keys, values) for the sixteen positions from s on.
-  template <typename Body>
-  [[gnu::always_inline]] void with_rows(std::int64_t s, std::int64_t begin, std::int64_t end,
-                                        const Body& body) const {
+  // The sixteen rows of data from position s on, where they lie or as a copy, in which zeros stand
+  // for what is not in [begin, end).
+  Rows rows_at(const Half* data, std::int64_t s, std::int64_t begin, std::int64_t end,
+               Half* copy) const {
     const std::int64_t dim = head_.dim;
-    const Half* const key = head_.keys + (first_ + s) * dim;
-    const Half* const value = head_.values + (first_ + s) * dim;
-    if (dim % kWidth == 0 && s >= begin && s + kWidth <= end) {
-      if (dim % (2 * kWidth) == 0)
-        body(s, WholeRows<true>{key, dim}, WholeRows<true>{value, dim});
-      else
-        body(s, WholeRows<false>{key, dim}, WholeRows<false>{value, dim});
-      return;
-    }
-    SomeRows keys{{}, dim};
-    SomeRows values{{}, dim};
-    for (std::int64_t i = 0; i < kWidth; ++i) {
-      if (s + i < begin || s + i >= end) continue;
-      keys.rows[i] = key + i * dim;
-      values.rows[i] = value + i * dim;
-    }
-    body(s, keys, values);
+    const Half* const first = data + (first_ + s) * dim;
+    if (dim == depth_ && s >= begin && s + kWidth <= end) return {first, depth_};
+    for (std::int64_t i = 0; i < kWidth; ++i)
+      copy_row(s + i < begin || s + i >= end ? nullptr : first + i * dim, dim, copy + i * depth_);
+    return {copy, depth_};
   }
 
   template <typename LoadKeys>
   void load_parts(std::int64_t begin, std::int64_t end, const LoadKeys& load_keys) {
     end_ = end;
     not_finite_ = 0;
-    alignas(64) float key_inverses[kPositions];
-    alignas(64) float value_inverses[kPositions];
-    const auto find_scales = [&](std::int64_t s, const auto& keys, const auto& values) {
+    alignas(64) float inverses[kWidth];
+    for (std::int64_t s = 0; s < end; s += kWidth) {
       // The same positions of the next block.
       prefetch(head_.keys, (first_ + kPositions + s) * head_.dim, kWidth * head_.dim);
       prefetch(head_.values, (first_ + kPositions + s) * head_.dim, kWidth * head_.dim);
+      const Rows keys = rows_at(head_.keys, s, begin, end, key_rows_);
       const Floats squares = find_squared_norms(s, keys);
-      const Floats largest = largest_magnitudes(values);
       const Scales key = Scales::of_squared_norms(squares);
-      const Scales value = Scales::of_largest(largest);
       store(key_factors_ + s, key.factor);
-      store(key_inverses + s, key.inverse);
+      store(inverses, key.inverse);
+      if (has_offset())
+        load_keys(s, OffsetRows{keys, offset_, offset_factors_ + s}, inverses);
+      else
+        load_keys(s, keys, inverses);
+      const Rows values = rows_at(head_.values, s, begin, end, value_rows_);
+      const Floats largest = largest_magnitudes(values);
+      const Scales value = Scales::of_largest(largest);
       store(value_factors_ + s, value.factor);
-      store(value_inverses + s, value.inverse);
+      store(inverses, value.inverse);
+      to_row_pairs(values, inverses, values_ + s / 2 * depth_);
       const unsigned finite = finite_ones(squares) & finite_ones(largest);
       not_finite_ |= std::uint64_t{finite ^ 0xffffu} << s;
-    };
-    const auto convert = [&]<typename Rows>(std::int64_t s, const Rows& keys, const Rows& values) {
-      if (has_offset())
-        load_keys(s, OffsetRows<Rows>{keys, offset_, offset_factors_ + s, head_.dim},
-                  key_inverses + s);
-      else
-        load_keys(s, keys, key_inverses + s);
-      to_row_pairs(values, value_inverses + s, values_ + s / 2 * depth_);
-    };
-    for (std::int64_t s = 0; s < end; s += kWidth) {
-      with_rows(s, begin, end, find_scales);
-      with_rows(s, begin, end, convert);
     }
   }
   // Chooses which keys are less the offset.
-  template <typename Rows>
   Floats find_squared_norms(std::int64_t s, const Rows& keys) {
     const Floats squares = squared_norms(keys);
     if (!has_offset()) return squares;
     const Floats less = broadcast(-1);
     store(offset_factors_ + s, less);
-    const Floats rest =
-        squared_norms(OffsetRows<Rows>{keys, offset_, offset_factors_ + s, head_.dim});
+    const Floats rest = squared_norms(OffsetRows{keys, offset_, offset_factors_ + s});
     store(offset_factors_ + s, rest < squares ? less : Floats{});
     return rest < squares ? rest : squares;
   }
@@ -178,6 +165,8 @@ class Block {
   Pair* values_;
   float* offset_;  // [depth]
   std::int32_t* offset_dims_;
+  Half* key_rows_;  // [16, depth], for copies
+  Half* value_rows_;
   std::int64_t offset_count_ = 0;
   std::int64_t first_ = 0;
   std::int64_t end_ = 0;
@@ -190,15 +179,17 @@ class Block {
 // Queries of up to sixteen rows, and the factors of their scores as powers of 2, which are NaN for
 // a query that is not finite.
 struct Queries {
-  Queries(const AttentionHead& head, const AttentionRow* rows, std::int64_t count)
-      : numbers{{}, head.dim} {
-    for (std::int64_t i = 0; i < count; ++i) numbers.rows[i] = rows[i].query;
+  // `copy` has room for [16, depth].
+  Queries(const AttentionHead& head, const AttentionRow* rows, std::int64_t count, Half* copy)
+      : numbers{copy, int16_depth(head.dim)} {
+    for (std::int64_t i = 0; i < kWidth; ++i)
+      copy_row(i < count ? rows[i].query : nullptr, head.dim, copy + i * numbers.depth);
     const Floats norm = sqrt(squared_norms(numbers));
     store(inverses, norm > Floats{} ? broadcast(kSize) / norm : Floats{});
     factors = norm * broadcast(head.factor * kLog2E / kSize) + (norm - norm);
   }
 
-  SomeRows numbers;
+  Rows numbers;
   alignas(64) float inverses[kWidth];
   Floats factors;
 };
@@ -222,13 +213,13 @@ inline Floats weight_factor(Floats sum, __m512i integers, std::int64_t count) {
   return sum > broadcast(kNothing) ? sum / all : Floats{};
 }
 
-// Gives the result of a row from its sums. `one` has room for it.
-inline void put(const float* sums, std::int64_t stride, float total, std::int64_t dim, float* one,
-                Half* out) {
-  const float inverse = 1.0f / total;
+// Gives the result of a row from its sums [depth], which it uses up.
+inline void put(float* sums, float total, std::int64_t dim, Half* out) {
+  const Floats inverse = broadcast(1.0f / total);
   // Adding 0 makes 0 of -0: a row has one or the other by whether it goes through blocks of others.
-  for (std::int64_t d = 0; d < dim; ++d) one[d] = sums[d * stride] * inverse + 0.0f;
-  to_halves(one, out, dim);
+  for (std::int64_t d = 0; d < dim; d += kWidth)
+    store(sums + d, load(sums + d) * inverse + Floats{});
+  to_halves(sums, out, dim);
 }
 
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -50,50 +50,74 @@ void multiply_pairs(LeftPairs a, std::int64_t rows, std::int64_t depth, const Pa
 // The most rows of attend_few(), in whole sixteens.
 constexpr std::int64_t kFewRows = kGroupRows;
 
-// The softmax of a row so far.
-struct RowState {
-  float factor;  // of the scores
-  float top;
-  float total;
-  float old_scale;   // of the sums before the block
-  float new_factor;  // of the sums of the block
+// The softmaxes of sixteen rows so far.
+struct RowStates {
+  alignas(64) float factors[kWidth];  // of the scores
+  float top[kWidth];
+  float total[kWidth];
+  float old_scale[kWidth];   // of the sums before the block
+  float new_factor[kWidth];  // of the sums of the block
 };
 
-// Scores [count] of a row become weights: pairs [count / 2] of two positions. Those before `begin`
-// and from `end` on are of positions that it does not attend to.
-inline void weigh_row(RowState& row, const float* value_factors, std::int64_t begin,
-                      std::int64_t end, std::int64_t count, float* scores, Pair* weights) {
-  for (std::int64_t s = 0; s < begin; ++s) scores[s] = kHidden;
-  for (std::int64_t s = end; s < count; ++s) scores[s] = kHidden;
-  Floats tops = broadcast(row.top);
-  for (std::int64_t s = 0; s < count; s += kWidth) tops = max(tops, load(scores + s));
-  const Floats top = broadcast(highest(tops));
-  Floats totals{};
-  Floats sums{};
-  for (std::int64_t s = 0; s < count; s += kWidth) {
-    const Floats score = load(scores + s);
-    const Floats weight =
-        score == broadcast(kHidden) ? Floats{} : power_of_2(score - top, kLowestPower);
-    const Floats scaled = weight * load(value_factors + s);
-    store(scores + s, scaled);
-    totals += weight;
-    sums += scaled;
+// Scores [rows, kPositions] of up to sixteen rows, of which `count` positions are there, become
+// weights: pairs [rows, kPositions / 2] of two positions. Those before `begin` and from `end` on
+// are of positions that the rows do not attend to.
+inline void weigh_rows(RowStates& states, std::int64_t rows, const float* value_factors,
+                       std::int64_t begin, std::int64_t end, std::int64_t count, float* scores,
+                       Pair* weights) {
+  Floats tops[kWidth];
+  for (std::int64_t r = 0; r < kWidth; ++r) {
+    tops[r] = broadcast(kHidden);
+    if (r >= rows) continue;
+    float* const row = scores + r * kPositions;
+    for (std::int64_t s = 0; s < begin; ++s) row[s] = kHidden;
+    for (std::int64_t s = end; s < count; ++s) row[s] = kHidden;
+    for (std::int64_t s = 0; s < count; s += kWidth) tops[r] = max(tops[r], load(row + s));
   }
-  const Floats all = broadcast(sum(sums));
-  const Floats scale = weight_scale(all);
-  __m512i integers = _mm512_setzero_si512();
-  for (std::int64_t s = 0; s < count; s += kWidth) {
-    const __m512i some = rounded(load(scores + s), scale);
-    const __m256i pairs = _mm512_cvtepi32_epi16(some);
-    std::memcpy(weights + s / 2, &pairs, sizeof(pairs));
-    integers = _mm512_add_epi32(integers, some);
+  const Floats old_top = load(states.top);
+  const Floats top =
+      max(old_top,
+          folded(
+              tops, [](Floats a, Floats b) __attribute__((always_inline)) { return max(a, b); }));
+  store(states.top, top);
+  Floats totals[kWidth];
+  Floats sums[kWidth];
+  for (std::int64_t r = 0; r < kWidth; ++r) {
+    totals[r] = sums[r] = Floats{};
+    if (r >= rows) continue;
+    float* const row = scores + r * kPositions;
+    for (std::int64_t s = 0; s < count; s += kWidth) {
+      const Floats score = load(row + s);
+      const Floats power = power_of_2(score - broadcast(states.top[r]), kLowestPower);
+      const Floats weight = score == broadcast(kHidden) ? Floats{} : power;
+      const Floats scaled = weight * load(value_factors + s);
+      store(row + s, scaled);
+      totals[r] += weight;
+      sums[r] += scaled;
+    }
   }
-  const Floats old_scale = power_of_2(broadcast(row.top) - top, kLowestPower);
-  row.old_scale = old_scale[0];
-  const __m512i all_integers = _mm512_set1_epi32(_mm512_reduce_add_epi32(integers));
-  row.new_factor = weight_factor(all, all_integers, count)[0];
-  row.top = top[0];
-  row.total = fma(broadcast(row.total), old_scale, broadcast(sum(totals)))[0];
+  const Floats old_scale = power_of_2(old_top - top, kLowestPower);
+  store(states.old_scale, old_scale);
+  store(states.total, fma(load(states.total), old_scale, sums_of(totals)));
+  const Floats sum = sums_of(sums);
+  alignas(64) float scales[kWidth];
+  store(scales, weight_scale(sum));
+  Ints integers[kWidth];
+  for (std::int64_t r = 0; r < kWidth; ++r) {
+    integers[r] = Ints{};
+    if (r >= rows) continue;
+    for (std::int64_t s = 0; s < count; s += kWidth) {
+      const __m512i some = rounded(load(scores + r * kPositions + s), broadcast(scales[r]));
+      const __m256i pairs = _mm512_cvtepi32_epi16(some);
+      std::memcpy(weights + (r * kPositions + s) / 2, &pairs, sizeof(pairs));
+      integers[r] = (Ints)_mm512_add_epi32((__m512i)integers[r], some);
+    }
+  }
+  const Ints all = folded(
+      integers, [](Ints a, Ints b) __attribute__((always_inline)) {
+        return (Ints)_mm512_add_epi32((__m512i)a, (__m512i)b);
+      });
+  store(states.new_factor, weight_factor(sum, (__m512i)all, count));
 }
 
 // As add_offset() does to scores [count] of a row.
@@ -121,16 +145,17 @@ inline bool attend_few(const AttentionHead& head, const AttentionRow* rows, std:
   float* const mixed = memory.floats(count * depth);           // [rows, depth]
   float* const scores = memory.floats(count * kPositions);     // [rows, kPositions]
   Pair* const weights = memory.pairs(count * kPositions / 2);  // [rows, kPositions / 2]
-  float* const one = memory.floats(depth);
-  RowState states[kFewRows];
+  RowStates states[kFewRows / kWidth];
   for (std::int64_t r = 0; r < count; r += kWidth) {
     const std::int64_t left = count - r < kWidth ? count - r : kWidth;
-    const Queries some(head, rows + r, left);
+    const Queries some(head, rows + r, left, block.room_for_rows());
     to_pairs(some.numbers, some.inverses, queries + r * depth / 2);
-    for (int i = 0; i < left; ++i) {
-      const float* const sink = rows[r + i].sink;
-      states[r + i] = {some.factors[i], sink == nullptr ? kHidden : *sink * kLog2E,
-                       sink == nullptr ? 0.0f : 1.0f, 1, 0};
+    RowStates& of = states[r / kWidth];
+    store(of.factors, some.factors);
+    for (std::int64_t i = 0; i < kWidth; ++i) {
+      const float* const sink = i < left ? rows[r + i].sink : nullptr;
+      of.top[i] = sink == nullptr ? kHidden : *sink * kLog2E;
+      of.total[i] = sink == nullptr ? 0.0f : 1.0f;
     }
   }
   for (std::int64_t i = 0; i < count * depth; i += kWidth) store(mixed + i, Floats{});
@@ -144,25 +169,26 @@ inline bool attend_few(const AttentionHead& head, const AttentionRow* rows, std:
     multiply_pairs(
         {queries, depth / 2, 1}, count, depth / 2, block.keys(), kPositions,
         positions, [&](std::int64_t r, std::int64_t n, Ints sum) __attribute__((always_inline)) {
-          store(scores + r * kPositions + n,
-                to_floats(sum) * load(block.key_factors() + n) * broadcast(states[r].factor));
+          store(scores + r * kPositions + n, to_floats(sum) * load(block.key_factors() + n) *
+                                                 broadcast(states[r / kWidth].factors[r % kWidth]));
         });
     if (block.has_offset())
       for (std::int64_t r = 0; r < count; ++r)
         add_row_offset(rows[r], block, head.factor * kLog2E, positions, scores + r * kPositions);
-    for (std::int64_t r = 0; r < count; ++r)
-      weigh_row(states[r], block.value_factors(), first, last, positions, scores + r * kPositions,
-                weights + r * kPositions / 2);
+    for (std::int64_t r = 0; r < count; r += kWidth)
+      weigh_rows(states[r / kWidth], count - r < kWidth ? count - r : kWidth, block.value_factors(),
+                 first, last, positions, scores + r * kPositions, weights + r * kPositions / 2);
     multiply_pairs(
         {weights, kPositions / 2, 1}, count, positions / 2, block.values(), depth,
         depth, [&](std::int64_t r, std::int64_t n, Ints sum) __attribute__((always_inline)) {
           float* const at = mixed + r * depth + n;
-          store(at, fma(load(at), broadcast(states[r].old_scale),
-                        to_floats(sum) * broadcast(states[r].new_factor)));
+          const RowStates& of = states[r / kWidth];
+          store(at, fma(load(at), broadcast(of.old_scale[r % kWidth]),
+                        to_floats(sum) * broadcast(of.new_factor[r % kWidth])));
         });
   }
   for (std::int64_t r = 0; r < count; ++r)
-    put(mixed + r * depth, 1, states[r].total, head.dim, one, rows[r].out);
+    put(mixed + r * depth, states[r / kWidth].total[r % kWidth], head.dim, rows[r].out);
   return true;
 }
 

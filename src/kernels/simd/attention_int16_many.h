@@ -20,7 +20,7 @@ struct Int16Group : RowGroup {
 };
 
 inline void make_group(const AttentionHead& head, const AttentionRow* rows, std::int64_t count,
-                       Memory& memory, Int16Group& group) {
+                       Memory& memory, Half* copy, Int16Group& group) {
   const std::int64_t depth = int16_depth(head.dim);
   set_rows(group, rows, count, kLog2E);
   group.queries = memory.pairs(depth / 2 * kGroupRows);
@@ -31,7 +31,7 @@ inline void make_group(const AttentionHead& head, const AttentionRow* rows, std:
     group.ends[r / kWidth][r % kWidth] = static_cast<std::int32_t>(group.row(r).end);
   }
   for (std::int64_t v = 0; v < count; v += kWidth) {
-    const Queries queries(head, rows + v, count - v < kWidth ? count - v : kWidth);
+    const Queries queries(head, rows + v, count - v < kWidth ? count - v : kWidth, copy);
     store(group.factors + v, queries.factors);
     to_pair_columns(queries.numbers, queries.inverses, group.queries + v, kGroupRows);
     to_columns(queries.numbers, group.query_numbers + v, kGroupRows);
@@ -198,7 +198,7 @@ inline void attend_many(const AttentionHead& head, const AttentionRow* rows, std
   for (std::int64_t g = 0; g < all; ++g) {
     const std::int64_t left = count - g * kGroupRows;
     make_group(head, rows + g * kGroupRows, left < kGroupRows ? left : kGroupRows, memory,
-               groups[g]);
+               block.room_for_rows(), groups[g]);
     begin = groups[g].begin < begin ? groups[g].begin : begin;
     end = groups[g].end > end ? groups[g].end : end;
   }
@@ -241,9 +241,10 @@ inline void attend_many(const AttentionHead& head, const AttentionRow* rows, std
     }
   }
   for (std::int64_t g = 0; g < all; ++g)
-    for (std::int64_t r = 0; r < groups[g].count; ++r)
-      put(groups[g].mixed + r, kGroupRows, groups[g].total[r], head.dim, one,
-          groups[g].rows[r].out);
+    for (std::int64_t r = 0; r < groups[g].count; ++r) {
+      for (std::int64_t d = 0; d < depth; ++d) one[d] = groups[g].mixed[d * kGroupRows + r];
+      put(one, groups[g].total[r], head.dim, groups[g].rows[r].out);
+    }
 }
 
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -9,26 +9,33 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// Both vectors consist of groups of 2 * kHalf elements. Adds the halves of each group onto each
+// Both vectors consist of groups of 2 * kHalf elements. Combines the halves of each group with each
 // other: the groups of a, then those of b, of kHalf elements each.
-template <int kHalf, std::size_t... kIndex>
-[[gnu::always_inline]] inline Floats fold(Floats a, Floats b, std::index_sequence<kIndex...>) {
+template <int kHalf, typename Vector, typename Combine, std::size_t... kIndex>
+[[gnu::always_inline]] inline Vector fold(Vector a, Vector b, const Combine& combine,
+                                          std::index_sequence<kIndex...>) {
   // Element i of the result is number i % kHalf of group i / kHalf.
-  const Floats low =
+  const Vector low =
       __builtin_shufflevector(a, b, (int{kIndex} / kHalf * 2 * kHalf + int{kIndex} % kHalf)...);
-  const Floats high = __builtin_shufflevector(
+  const Vector high = __builtin_shufflevector(
       a, b, (int{kIndex} / kHalf * 2 * kHalf + int{kIndex} % kHalf + kHalf)...);
-  return low + high;
+  return combine(low, high);
 }
 
-// sum(v[i]) of kWidth vectors, each to the bits of sum(): the same halves meet. Uses up `v`.
-template <int kHalf = kWidth / 2>
-[[gnu::always_inline]] inline Floats sums_of(Floats* v) {
+// The elements of each of kWidth vectors combined: halves with each other. Uses up `v`.
+template <int kHalf = kWidth / 2, typename Vector, typename Combine>
+[[gnu::always_inline]] inline Vector folded(Vector* v, const Combine& combine) {
   unroll<kHalf>([&](auto i) __attribute__((always_inline)) {
-    v[i] = fold<kHalf>(v[2 * i], v[2 * i + 1], std::make_index_sequence<kWidth>());
+    v[i] = fold<kHalf>(v[2 * i], v[2 * i + 1], combine, std::make_index_sequence<kWidth>());
   });
-  if constexpr (kHalf > 1) sums_of<kHalf / 2>(v);
+  if constexpr (kHalf > 1) folded<kHalf / 2>(v, combine);
   return v[0];
+}
+// sum(v[i]) each, to the bits of sum(): the same halves meet.
+template <typename Vector>
+[[gnu::always_inline]] inline Vector sums_of(Vector* v) {
+  return folded(
+      v, [](Vector a, Vector b) __attribute__((always_inline)) { return a + b; });
 }
 
 template <std::size_t... kIndex>
