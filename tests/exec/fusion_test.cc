@@ -280,6 +280,25 @@ TEST_F(Fusion, ActivationsSumsAndTransposes) {
   EXPECT_EQ(std::ranges::count_if(*steps, [](const PlanStep& s) { return s.is_view; }), 2);
 }
 
+// Whole squares and vectors, and what is left of rows and columns.
+TEST_F(Fusion, TransposesOfAnySizes) {
+  Builder b = function();
+  std::vector<Value*> parts;
+  std::vector<Given> inputs;
+  for (const Shape& shape :
+       {Shape{2, 8, 8}, Shape{1, 64, 96}, Shape{3, 37, 9}, Shape{1, 7, 70}, Shape{1, 104, 41}}) {
+    const std::string name = "x" + std::to_string(parts.size());
+    Value* x = b.input(name, half(shape));
+    Value* transposed = b.op("transpose", {{"x", x}, {"perm", Literal::int32s({0, 2, 1})}});
+    parts.push_back(b.op("reshape", {{"x", transposed}, {"shape", Literal::int32s({-1})}}));
+    inputs.push_back({name, random(shape, 4)});
+  }
+  const std::vector<std::string> fusions(parts.size(), "transpose");
+  Value* y = b.op("concat", {{"values", parts}, {"axis", Literal::int32(0)}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  expect_like_reference(fusions, {inputs}, 0);
+}
+
 // As those of heads are in a step of one token.
 TEST_F(Fusion, TransposesOfAxesOfOneAreViews) {
   Builder b = function();

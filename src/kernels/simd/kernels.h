@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast kernels of one instruction set: pure functions over arrays, without threads of their
 // own. Every one works in fp32 and rounds to fp16 at the end. Results differ between instruction
-// sets by the order of sums, and by what integers (projections with VNNI) and two numbers of bf16
-// (attention with AMX) leave of a float.
+// sets by the order of sums, and by what integers (projections and attention with VNNI) and two
+// numbers of bf16 (attention with AMX) leave of a float.
 #pragma once
 
 #include <cstdint>
