@@ -262,6 +262,30 @@ TEST_P(SimdAttention, LargeAndSmallNumbersDoNotHideEachOther) {
   }
 }
 
+// A key that is just below a power of 2, less what the first one has: as an integer of 16 bits it
+// would be negative.
+TEST_P(SimdAttention, NumbersBesideAPowerOf2KeepTheirSign) {
+  RandomValues random(11);
+  constexpr std::int64_t kDim = 64;
+  for (const std::int64_t count : {1, 40}) {
+    Operands o(random, kDim);
+    std::ranges::fill(o.keys, Half{});
+    o.keys[0] = to_half(0x1p-9f);
+    for (std::int64_t s = 1; s < kPositions; s += 2)
+      o.keys[static_cast<std::size_t>(s * kDim)] = to_half(128);
+    std::vector<AttentionRow> rows;
+    for (std::int64_t r = 0; r < count; ++r) rows.push_back(o.row(r, 0, 60));
+    const AttentionHead head = o.head(0.05f);
+    attend(head, rows);
+    for (const AttentionRow& row : rows) {
+      const Expected expected(head, row, GetParam());
+      for (std::int64_t d = 0; d < kDim; ++d)
+        ASSERT_NEAR(as_double(row.out[d]), expected.result(d), expected.tolerance(d))
+            << count << " rows, dimension " << d;
+    }
+  }
+}
+
 // An infinite key or value is no number of two parts, nor an integer times a factor. It is the
 // matter of the rows that attend to it.
 TEST_P(SimdAttention, InfiniteValuesStayWithTheRowsThatAttendToThem) {

@@ -10,9 +10,9 @@
 //
 // Keys of some models have dimensions that are many times as large as the others, which would leave
 // few bits to those. They hardly change from one position to the next (they are those of low rotary
-// frequencies), so what the first key of a block has there is the block's offset. Keys whose
-// largest number gets less by that become integers less the offset, whose product with the query is
-// added to their scores as a float.
+// frequencies), so what the first key of a block has there is the block's offset. Keys whose norm
+// gets less by that become integers less the offset, whose product with the query is added to their
+// scores as a float.
 //
 // Sums of integers are exact, so their order does not matter. A lane of a vector holds a pair of
 // integers, which are multiplied by those of another pair and added up: two dimensions for scores,
@@ -131,7 +131,10 @@ inline __mmask16 finite_ones(Floats magnitudes) {
 class Scales {
  public:
   static Scales of_squared_norms(Floats squares) {
-    const auto exponents = (__m512)((Floats)_mm512_getexp_ps((__m512)squares) * broadcast(0.5f));
+    // Numbers less an offset may have more bits than fp16: a bit more, so that none is rounded up
+    // to what 16 bits cannot hold.
+    const auto most = (__m512)(squares * broadcast(1.0001f));
+    const auto exponents = (__m512)((Floats)_mm512_getexp_ps(most) * broadcast(0.5f));
     return {squares, (Floats)_mm512_floor_ps(exponents)};
   }
   static Scales of_largest(Floats magnitudes) {
