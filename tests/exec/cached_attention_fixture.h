@@ -14,7 +14,8 @@
 namespace anemone::exec {
 
 struct CachedAttention : FusionFixture {
-  static constexpr std::int64_t kHeads = 4;
+  // Six query heads per key/value head: attention of that takes integers where it can.
+  static constexpr std::int64_t kHeads = 12;
   static constexpr std::int64_t kKvHeads = 2;
   static constexpr std::int64_t kDim = 8;
   static constexpr std::int64_t kPositions = 12;
