@@ -60,6 +60,8 @@ struct CachedAttention : FusionFixture {
   bool has_sinks = false;
   bool has_heads_first = false;  // scores of [heads, 1, T, S]
   bool is_open = false;          // the program does not say what shape it writes into the states
+  std::int64_t positions = kPositions;
+  std::int64_t dim = kDim;
   Shape state_shape = {1, kKvHeads, kPositions, kDim};
 
   // Output [1, heads, T, dim].
@@ -67,45 +69,45 @@ struct CachedAttention : FusionFixture {
     constexpr auto kGroup = static_cast<std::int32_t>(kHeads / kKvHeads);
     constexpr auto kv = static_cast<std::int32_t>(kKvHeads);
     constexpr auto heads = static_cast<std::int32_t>(kHeads);
-    constexpr auto dim = static_cast<std::int32_t>(kDim);
-    constexpr auto positions = static_cast<std::int32_t>(kPositions);
-    Value* q = b.input("q", half({1, kHeads, t, kDim}));
-    Value* k = b.input("k", half({1, kKvHeads, t, kDim}));
-    Value* v = b.input("v", half({1, kKvHeads, t, kDim}));
-    if (write == nullptr) write = b.input("write", half({1, 1, kPositions, t}));
-    Value* look = b.input("look", half({1, 1, t, kPositions}));
+    const auto dims = static_cast<std::int32_t>(dim);
+    const auto places = static_cast<std::int32_t>(positions);
+    Value* q = b.input("q", half({1, kHeads, t, dim}));
+    Value* k = b.input("k", half({1, kKvHeads, t, dim}));
+    Value* v = b.input("v", half({1, kKvHeads, t, dim}));
+    if (write == nullptr) write = b.input("write", half({1, 1, positions, t}));
+    Value* look = b.input("look", half({1, 1, t, positions}));
     Value* scaled = b.op("mul", {{"x", q}, {"y", Literal::number(0.5, DType::kFp16)}});
     Value* keys = update(b, "keys", k, write);
     Value* values = update(b, "values", v, write);
-    Value* grouped = reshape(b, scaled, {1, kv, kGroup * t, dim});
+    Value* grouped = reshape(b, scaled, {1, kv, kGroup * t, dims});
     Value* scores = b.op("matmul", {{"x", grouped},
                                     {"y", keys},
                                     {"transpose_x", Literal::boolean(false)},
                                     {"transpose_y", Literal::boolean(true)}});
-    Value* by_head = has_heads_first ? reshape(b, scores, {heads, 1, t, positions})
-                                     : reshape(b, scores, {1, heads, t, positions});
+    Value* by_head = has_heads_first ? reshape(b, scores, {heads, 1, t, places})
+                                     : reshape(b, scores, {1, heads, t, places});
     Value* masked = b.op("add", {{"x", by_head}, {"y", look}});
     Value* weights = has_sinks ? softmax_with_sinks(b, masked)
                                : b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
     Value* mixed =
-        b.op("matmul", {{"x", reshape(b, weights, {1, kv, kGroup * t, positions})}, {"y", values}});
-    return reshape(b, mixed, {1, heads, t, dim});
+        b.op("matmul", {{"x", reshape(b, weights, {1, kv, kGroup * t, places})}, {"y", values}});
+    return reshape(b, mixed, {1, heads, t, dims});
   }
 
   // Tokens at `position`, each looking at all positions up to itself (and `window` at most).
   std::vector<Given> step(std::int64_t t, std::int64_t position, std::int64_t window = 99) {
-    Tensor write(DType::kFp16, {1, 1, kPositions, t});
-    Tensor look(DType::kFp16, {1, 1, t, kPositions});
+    Tensor write(DType::kFp16, {1, 1, positions, t});
+    Tensor look(DType::kFp16, {1, 1, t, positions});
     for (std::int64_t i = 0; i < t; ++i)
-      for (std::int64_t s = 0; s < kPositions; ++s) {
+      for (std::int64_t s = 0; s < positions; ++s) {
         const bool is_seen = s <= position + i && s > position + i - window;
         at(write, s * t + i) = to_half(s == position + i ? 1.0f : 0.0f);
-        at(look, i * kPositions + s) = to_half(is_seen ? 0.0f : -1e4f);
+        at(look, i * positions + s) = to_half(is_seen ? 0.0f : -1e4f);
       }
     std::vector<Given> out;
-    out.push_back({"q", random({1, kHeads, t, kDim}, 2)});
-    out.push_back({"k", random({1, kKvHeads, t, kDim}, 2)});
-    out.push_back({"v", random({1, kKvHeads, t, kDim})});
+    out.push_back({"q", random({1, kHeads, t, dim}, 2)});
+    out.push_back({"k", random({1, kKvHeads, t, dim}, 2)});
+    out.push_back({"v", random({1, kKvHeads, t, dim})});
     out.push_back({"write", std::move(write)});
     out.push_back({"look", std::move(look)});
     return out;

@@ -23,6 +23,58 @@ TEST_F(CachedAttention, OneTokenMayBeMultiplied) {
                         kManyRoundings);
 }
 
+// How a text is split into steps does not show: over several blocks of positions, for functions of
+// one token and of many, on each instruction set.
+TEST_F(CachedAttention, OneTokenGivesTheBitsOfMany) {
+  constexpr std::int64_t kTokens = 40;
+  positions = 200;
+  dim = 64;
+  state_shape = {1, kKvHeads, positions, dim};
+  std::vector<std::vector<Given>> steps;
+  for (std::int64_t position = 0; position < positions; position += kTokens)
+    steps.push_back(step(kTokens, position, 150));
+  // Token t of a tensor [1, heads, kTokens, dim].
+  const auto token_of = [&](const Tensor& all, std::int64_t t) {
+    const std::int64_t heads = all.shape()[1];
+    Tensor one(DType::kFp16, {1, heads, 1, dim});
+    for (std::int64_t h = 0; h < heads; ++h)
+      std::copy_n(all.view().as<Half>().data() + (h * kTokens + t) * dim, dim, &at(one, h * dim));
+    return one;
+  };
+  for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
+    SCOPED_TRACE(std::string(kernels::simd::isa_name(isa)));
+    program = std::make_shared<Program>();
+    build(kTokens);
+    const auto many = load_as(isa, false);
+    program = std::make_shared<Program>();
+    build(1);
+    const auto one = load_as(isa, false);
+    ASSERT_TRUE(many != nullptr && one != nullptr);
+    auto state_of_many = many->make_state();
+    auto state_of_one = one->make_state();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      Inputs inputs;
+      for (const Given& given : steps[i]) inputs.push_back({given.name, given.tensor.view()});
+      const auto expected = run(*many, inputs, "y", state_of_many->get());
+      ASSERT_TRUE(status.ok()) << status.message();
+      for (std::int64_t t = 0; t < kTokens; ++t) {
+        auto given = step(1, static_cast<std::int64_t>(i) * kTokens + t, 150);
+        for (std::size_t operand = 0; operand < 3; ++operand)
+          given[operand].tensor = token_of(steps[i][operand].tensor, t);
+        inputs.clear();
+        for (const Given& of : given) inputs.push_back({of.name, of.tensor.view()});
+        const auto got = run(*one, inputs, "y", state_of_one->get());
+        ASSERT_TRUE(status.ok()) << status.message();
+        for (std::int64_t h = 0; h < kHeads; ++h)
+          for (std::int64_t d = 0; d < dim; ++d)
+            ASSERT_EQ(got[static_cast<std::size_t>(h * dim + d)],
+                      expected[static_cast<std::size_t>((h * kTokens + t) * dim + d)])
+                << "step " << i << ", token " << t << ", head " << h;
+      }
+    }
+  }
+}
+
 // Facts in the place of both masks give the bits of the masks.
 TEST_F(CachedAttention, TakesFactsForMasks) {
   for (const std::int32_t tokens : {1, 4, 12}) {

@@ -2,11 +2,11 @@
 // Attention by products of int16: how numbers become integers, and the sums of their products.
 //
 // A query, a key and a value is a factor times integers. The integers of a query or a key have a
-// norm of 15 bits, so that no sum of their products exceeds 31 bits (Cauchy-Schwarz): the larger a
-// part of the vector is, the more bits it has. The largest integer of a value has 15 bits. Factors
-// of keys and values are powers of 2, so their large numbers lose nothing. The weights of a
-// softmax, each times the factor of its value, become integers whose sum has 15 bits in every block
-// of positions.
+// norm of 15 bits, so that no sum of their products exceeds 31 bits (Cauchy-Schwarz): the
+// larger the share of a number in the norm is, the more bits it has. The largest integer of a value
+// has 15 bits. Factors of keys and values are powers of 2, so their large numbers lose nothing. The
+// weights of a softmax, each times the factor of its value, become integers whose sum has 15 bits
+// in every block of positions.
 //
 // Keys of some models have dimensions that are many times as large as the others, which would leave
 // few bits to those. They hardly change from one position to the next (they are those of low rotary
@@ -40,8 +40,8 @@ constexpr std::int64_t int16_depth(std::int64_t dim) {
   return round_up(dim, 32);
 }
 
-// Numbers whose low 16 bits are those of the nearest integers of x * scale, which fit into them:
-// adding 1.5 * 2^23 rounds to an integer.
+// Numbers whose low 16 bits are those of the nearest integers of x * scale, which fit into them if
+// x is finite: adding 1.5 * 2^23 rounds to an integer.
 inline __m512i rounded(Floats x, Floats scale) {
   return (__m512i)fma(x, scale, broadcast(12582912.0f));
 }
@@ -145,10 +145,10 @@ class Scales {
   Floats inverse;
 
  private:
-  // Of sizes from 2^exponent on, below twice that.
-  Scales(Floats sizes, Floats exponents) {
+  // Of sizes from 2^exponent on, below twice that; `tested` are finite and not 0 where those are.
+  Scales(Floats tested, Floats exponents) {
     const __mmask16 mask =
-        finite_ones(sizes) & _mm512_cmp_ps_mask((__m512)sizes, (__m512)Floats{}, _CMP_GT_OQ);
+        finite_ones(tested) & _mm512_cmp_ps_mask((__m512)tested, (__m512)Floats{}, _CMP_GT_OQ);
     const Floats powers = exponents - broadcast(kBits - 1);
     const auto one = (__m512)broadcast(1);
     factor = (Floats)_mm512_maskz_scalef_ps(mask, one, (__m512)powers);

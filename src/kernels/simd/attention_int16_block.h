@@ -8,6 +8,8 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
+static_assert(kSize + kPositions / 2 < 1 << kBits);
+
 // Memory for vectors, aligned to lines of the cache.
 class Memory {
  public:

@@ -42,8 +42,12 @@ void attend(const AttentionHead& head, const AttentionRow* rows, std::int64_t co
       [&](const AttentionRow* some, std::int64_t taken) {
         bool is_special[kGroups * kGroupRows] = {};
         attend_many(head, some, taken, scratch, is_special);
-        for (std::int64_t r = 0; r < taken; ++r)
-          if (is_special[r]) attend_in_floats(some + r, 1);
+        for (std::int64_t r = 0; r < taken;) {
+          std::int64_t next = r + 1;
+          while (next < taken && is_special[next] == is_special[r]) ++next;
+          if (is_special[r]) attend_in_floats(some + r, next - r);
+          r = next;
+        }
       },
       [&](const AttentionRow* some, std::int64_t taken) {
         if (!attend_few(head, some, taken, scratch)) attend_in_floats(some, taken);

@@ -21,7 +21,9 @@ struct AttentionHead {
   const Half* values = nullptr;  // [positions, dim]
   std::int64_t dim = 0;
   float factor = 1;
-  std::int64_t shared_by = 1;  // query heads of the model that attend to the keys and values
+  // Query heads of the model that attend to the keys and values. It may decide how they are
+  // computed, so it is the same in all calls over them.
+  std::int64_t shared_by = 1;
 };
 
 // A query row, which attends to positions [begin, end).

@@ -62,8 +62,8 @@ class TransposeOp : public FusedOp {
   static constexpr std::int64_t kEight = 8;
   using Eight = std::uint16_t __attribute__((vector_size(16)));
 
-  // Eight rows of eight. Row i lies between the elements of row i + 4 after the first round, so all
-  // of a column lie beside each other after the third.
+  // Eight rows of eight. After the first round the elements of row i alternate with those of row
+  // i + 4; after the third, those of a column lie beside each other.
   static void transpose_eight(const Half* in, std::int64_t in_stride, Half* out,
                               std::int64_t out_stride) {
     Eight a[kEight];
