@@ -26,6 +26,8 @@ class SimdAttention : public ::testing::TestWithParam<Isa> {
     std::vector<float> scratch(static_cast<std::size_t>(attend_scratch(count, head.dim)));
     kernels_.attend(head, rows.data(), count, scratch.data());
   }
+  // Attends, and compares all results with those in double.
+  void expect_results(const AttentionHead& head, std::span<const AttentionRow> rows) const;
 };
 
 constexpr std::int64_t kPositions = 700;
@@ -204,6 +206,17 @@ class Expected {
   double largest_values_ = 0;  // largest magnitudes of the values times the weights
 };
 
+void SimdAttention::expect_results(const AttentionHead& head,
+                                   std::span<const AttentionRow> rows) const {
+  attend(head, rows);
+  for (const AttentionRow& row : rows) {
+    const Expected expected(head, row, GetParam());
+    for (std::int64_t d = 0; d < head.dim; ++d)
+      ASSERT_NEAR(as_double(row.out[d]), expected.result(d), expected.tolerance(d))
+          << rows.size() << " rows, dimension " << d << " of " << head.dim;
+  }
+}
+
 TEST_P(SimdAttention, GivesTheSoftmaxOfTheScoresTimesTheValues) {
   RandomValues random(4);
   for (const std::int64_t dim : {8, 64, 80})
@@ -221,13 +234,8 @@ TEST_P(SimdAttention, GivesTheSoftmaxOfTheScoresTimesTheValues) {
             if (has_more) rows.back().sink = &sink;
           }
           const AttentionHead head = o.head(0.3f);
-          attend(head, rows);
-          for (const AttentionRow& row : rows) {
-            const Expected expected(head, row, GetParam());
-            for (std::int64_t d = 0; d < dim; ++d)
-              ASSERT_NEAR(as_double(row.out[d]), expected.result(d), expected.tolerance(d))
-                  << positions << " positions, " << count << " rows, dimensions " << dim;
-          }
+          SCOPED_TRACE(positions);
+          expect_results(head, rows);
         }
 }
 
@@ -252,13 +260,7 @@ TEST_P(SimdAttention, LargeAndSmallNumbersDoNotHideEachOther) {
     std::vector<AttentionRow> rows;
     for (std::int64_t r = 0; r < count; ++r) rows.push_back(o.row(r, 0, kPositions));
     const AttentionHead head = o.head(0.125f);
-    attend(head, rows);
-    for (const AttentionRow& row : rows) {
-      const Expected expected(head, row, GetParam());
-      for (std::int64_t d = 0; d < kDim; ++d)
-        ASSERT_NEAR(as_double(row.out[d]), expected.result(d), expected.tolerance(d))
-            << count << " rows, dimension " << d;
-    }
+    expect_results(head, rows);
   }
 }
 
@@ -276,13 +278,7 @@ TEST_P(SimdAttention, NumbersBesideAPowerOf2KeepTheirSign) {
     std::vector<AttentionRow> rows;
     for (std::int64_t r = 0; r < count; ++r) rows.push_back(o.row(r, 0, 60));
     const AttentionHead head = o.head(0.05f);
-    attend(head, rows);
-    for (const AttentionRow& row : rows) {
-      const Expected expected(head, row, GetParam());
-      for (std::int64_t d = 0; d < kDim; ++d)
-        ASSERT_NEAR(as_double(row.out[d]), expected.result(d), expected.tolerance(d))
-            << count << " rows, dimension " << d;
-    }
+    expect_results(head, rows);
   }
 }
 

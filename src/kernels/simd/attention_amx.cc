@@ -175,23 +175,6 @@ void mix_few(const AttentionHead& head, const BlockRange& range, const PartRows&
   if (d < depth) mix_columns<2>(head, range, weights, d, values, mixed + d, depth);
 }
 
-// Memory for tiles, aligned to lines of the cache.
-class Memory {
- public:
-  explicit Memory(float* scratch)
-      : at_(reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(scratch) + 63) / 64 *
-                                         64)) {}
-  std::byte* take(std::int64_t bytes) {
-    std::byte* const at = at_;
-    at_ += bytes;
-    return at;
-  }
-  float* take_floats(std::int64_t count) { return reinterpret_cast<float*>(take(count * 4)); }
-
- private:
-  std::byte* at_;
-};
-
 // Asks for the keys and values of up to kPositions positions, from `first` to before `end`, in
 // `times` parts.
 class Ahead {
@@ -230,10 +213,9 @@ class Rows {
         rows_(rows),
         count_(count),
         depth_(round_up(head.dim, kDeep)),
-        queries_{memory.take(padded * depth_ * 4), depth_ * 4},
-        mixed_(memory.take_floats(padded * depth_)),
-        softmax_(reinterpret_cast<RowSoftmax*>(
-            memory.take(count * static_cast<std::int64_t>(sizeof(RowSoftmax))))),
+        queries_{memory.take<std::byte>(padded * depth_ * 4), depth_ * 4},
+        mixed_(memory.take<float>(padded * depth_)),
+        softmax_(memory.take<RowSoftmax>(count)),
         begin_(rows[0].begin),
         end_(rows[0].end) {
     for (std::int64_t r = 0; r < count; ++r) {
@@ -313,10 +295,11 @@ bool attend_few(const AttentionHead& head, const AttentionRow* rows, std::int64_
                 float* scratch) {
   Memory memory(scratch);
   const Rows all(head, rows, count, 16, memory);
-  const TilePairs queries{memory.take(all.chunks() * kPair), 0, kPair};
-  const PartRows keys{memory.take(kDeep * all.chunks() * kRowParts), all.chunks() * kRowParts};
-  std::byte* const values = memory.take(4 * kPair);
-  float* const scores = memory.take_floats(16 * kScoreStride);
+  const TilePairs queries{memory.take<std::byte>(all.chunks() * kPair), 0, kPair};
+  const PartRows keys{memory.take<std::byte>(kDeep * all.chunks() * kRowParts),
+                      all.chunks() * kRowParts};
+  std::byte* const values = memory.take<std::byte>(4 * kPair);
+  float* const scores = memory.take<float>(16 * kScoreStride);
   const PartRows weights{reinterpret_cast<std::byte*>(scores), kScoreStride * 4};
   transpose_rows(all.queries(), all.chunks(), queries);
   all.for_each_block([&](const BlockRange& range) {
@@ -334,10 +317,12 @@ bool attend_many(const AttentionHead& head, const AttentionRow* rows, std::int64
   const std::int64_t padded = round_up(count, 32);
   const Rows all(head, rows, count, padded, memory);
   const std::int64_t chunks = all.chunks();
-  const TilePairs keys{memory.take(kPositions / 16 * chunks * kPair), chunks * kPair, kPair};
-  const TilePairs values{memory.take(kPositions / 16 * chunks * kPair), kPair, 2 * chunks * kPair};
+  const TilePairs keys{memory.take<std::byte>(kPositions / 16 * chunks * kPair), chunks * kPair,
+                       kPair};
+  const TilePairs values{memory.take<std::byte>(kPositions / 16 * chunks * kPair), kPair,
+                         2 * chunks * kPair};
   // 32 rows stay in the nearest cache while they become weights.
-  float* const scores = memory.take_floats(32 * kScoreStride);
+  float* const scores = memory.take<float>(32 * kScoreStride);
   const PartRows weights{reinterpret_cast<std::byte*>(scores), kScoreStride * 4};
   all.for_each_block([&](const BlockRange& range) {
     const std::int64_t open = range.open();

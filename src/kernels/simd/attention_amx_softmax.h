@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/simd/attention_amx_tiles.h"
-#include "kernels/simd/power_of_2.h"
 
 namespace anemone::kernels::simd::amx {
 

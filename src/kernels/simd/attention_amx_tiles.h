@@ -11,8 +11,8 @@
 // become one of bf16 without being permuted.
 #pragma once
 
+#include "kernels/simd/attention_avx512.h"
 #include "kernels/simd/kernels.h"
-#include "kernels/simd/power_of_2.h"
 #include "kernels/simd/shuffles.h"
 #include "kernels/simd/vectors.h"
 
@@ -73,13 +73,6 @@ inline __m512i interleave(__m512i first, __m512i second) {
 inline void store_parts(__m512i first, __m512i second, std::byte* to) {
   _mm512_store_si512(to, interleave(rounded(first), rounded(second)));
   _mm512_store_si512(to + kRowPart, interleave(rest_of_rounded(first), rest_of_rounded(second)));
-}
-
-// Up to `count` halves, zeros after them.
-inline __m512i load_some(const Half* from, std::int64_t count) {
-  if (count >= 32) return _mm512_loadu_si512(from);
-  const auto mask = count <= 0 ? 0u : (1u << count) - 1;
-  return _mm512_maskz_loadu_epi16(mask, from);
 }
 
 // Some positions of a block, [first, last), and the whole ones of kDeep among which they are.

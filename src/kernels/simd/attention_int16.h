@@ -21,8 +21,7 @@
 
 #include <limits>
 
-#include "kernels/simd/kernels.h"
-#include "kernels/simd/power_of_2.h"
+#include "kernels/simd/attention_avx512.h"
 #include "kernels/simd/shuffles.h"
 #include "kernels/simd/vectors.h"
 
@@ -69,12 +68,9 @@ struct Rows {
 
 // A row of such rows. Zeros stand for nullptr, and fill the vectors up.
 inline void copy_row(const Half* row, std::int64_t dim, Half* out) {
-  for (std::int64_t d = 0; d < dim; d += 32) {
-    const auto mask = static_cast<__mmask32>(dim - d >= 32 ? ~0u : (1u << (dim - d)) - 1);
-    const __m512i some =
-        row == nullptr ? _mm512_setzero_si512() : _mm512_maskz_loadu_epi16(mask, row + d);
-    _mm512_storeu_si512(out + d, some);
-  }
+  for (std::int64_t d = 0; d < dim; d += 32)
+    _mm512_storeu_si512(out + d,
+                        row == nullptr ? _mm512_setzero_si512() : load_some(row + d, dim - d));
 }
 
 // Rows plus factors [16] times an offset [depth].
@@ -145,7 +141,8 @@ class Scales {
   Floats inverse;
 
  private:
-  // Of sizes from 2^exponent on, below twice that; `tested` are finite and not 0 where those are.
+  // Each size lies in [2^exponent, 2^(exponent + 1)). `tested` is infinite, NaN or 0 where the size
+  // is.
   Scales(Floats tested, Floats exponents) {
     const __mmask16 mask =
         finite_ones(tested) & _mm512_cmp_ps_mask((__m512)tested, (__m512)Floats{}, _CMP_GT_OQ);

@@ -10,24 +10,6 @@ namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
 static_assert(kSize + kPositions / 2 < 1 << kBits);
 
-// Memory for vectors, aligned to lines of the cache.
-class Memory {
- public:
-  explicit Memory(float* scratch)
-      : at_(reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(scratch) + 63) / 64 * 64)) {}
-  // In whole lines.
-  float* floats(std::int64_t count) {
-    float* const at = at_;
-    at_ += round_up(count, 16);
-    return at;
-  }
-  Pair* pairs(std::int64_t count) { return reinterpret_cast<Pair*>(floats(count)); }
-  Half* halves(std::int64_t count) { return reinterpret_cast<Half*>(floats((count + 1) / 2)); }
-
- private:
-  float* at_;
-};
-
 // Numbers of a key this many times as large as their mean magnitude make up the offset of a block.
 constexpr float kOffsetMeans = 4;
 
@@ -37,12 +19,11 @@ class Block {
   Block(const AttentionHead& head, Memory& memory)
       : head_(head),
         depth_(int16_depth(head.dim)),
-        keys_(memory.pairs(kPositions * depth_ / 2)),
-        values_(memory.pairs(kPositions / 2 * depth_)),
-        offset_(memory.floats(depth_)),
-        offset_dims_(memory.pairs(depth_)),
-        key_rows_(memory.halves(kWidth * depth_)),
-        value_rows_(memory.halves(kWidth * depth_)) {}
+        keys_(memory.take<Pair>(kPositions * depth_ / 2)),
+        values_(memory.take<Pair>(kPositions / 2 * depth_)),
+        offset_(memory.take<float>(depth_)),
+        offset_dims_(memory.take<std::int32_t>(depth_)),
+        rows_(memory.take<Half>(kWidth * depth_)) {}
 
   // The positions from `first` on. The key there makes up the offset, or there is none.
   void begin(std::int64_t first, bool has_offset) {
@@ -69,8 +50,8 @@ class Block {
             always_inline)) { to_pair_columns(rows, inverses, keys_ + s, kPositions); });
   }
 
-  // Room for [16, depth] before the first load().
-  Half* room_for_rows() { return key_rows_; }
+  // Room for [16, depth], which begin() and loads use, too.
+  Half* room_for_rows() { return rows_; }
 
   std::int64_t first() const { return first_; }
   std::int64_t end() const { return first_ + end_; }
@@ -92,8 +73,8 @@ class Block {
 
  private:
   void find_offset(const Half* key) {
-    copy_row(key, head_.dim, key_rows_);
-    const Rows rows{key_rows_, depth_};
+    copy_row(key, head_.dim, rows_);
+    const Rows rows{rows_, depth_};
     const auto magnitude = [&](std::int64_t d) {
       return (Floats)_mm512_abs_ps((__m512)rows.load(0, d));
     };
@@ -112,14 +93,13 @@ class Block {
 
   // The sixteen rows of data from position s on, where they lie or as a copy, in which zeros stand
   // for what is not in [begin, end).
-  Rows rows_at(const Half* data, std::int64_t s, std::int64_t begin, std::int64_t end,
-               Half* copy) const {
+  Rows rows_at(const Half* data, std::int64_t s, std::int64_t begin, std::int64_t end) const {
     const std::int64_t dim = head_.dim;
     const Half* const first = data + (first_ + s) * dim;
     if (dim == depth_ && s >= begin && s + kWidth <= end) return {first, depth_};
     for (std::int64_t i = 0; i < kWidth; ++i)
-      copy_row(s + i < begin || s + i >= end ? nullptr : first + i * dim, dim, copy + i * depth_);
-    return {copy, depth_};
+      copy_row(s + i < begin || s + i >= end ? nullptr : first + i * dim, dim, rows_ + i * depth_);
+    return {rows_, depth_};
   }
 
   template <typename LoadKeys>
@@ -131,7 +111,7 @@ class Block {
       // The same positions of the next block.
       prefetch(head_.keys, (first_ + kPositions + s) * head_.dim, kWidth * head_.dim);
       prefetch(head_.values, (first_ + kPositions + s) * head_.dim, kWidth * head_.dim);
-      const Rows keys = rows_at(head_.keys, s, begin, end, key_rows_);
+      const Rows keys = rows_at(head_.keys, s, begin, end);
       const Floats squares = find_squared_norms(s, keys);
       const Scales key = Scales::of_squared_norms(squares);
       store(key_factors_ + s, key.factor);
@@ -140,7 +120,7 @@ class Block {
         load_keys(s, OffsetRows{keys, offset_, offset_factors_ + s}, inverses);
       else
         load_keys(s, keys, inverses);
-      const Rows values = rows_at(head_.values, s, begin, end, value_rows_);
+      const Rows values = rows_at(head_.values, s, begin, end);
       const Floats largest = largest_magnitudes(values);
       const Scales value = Scales::of_largest(largest);
       store(value_factors_ + s, value.factor);
@@ -167,8 +147,7 @@ class Block {
   Pair* values_;
   float* offset_;  // [depth]
   std::int32_t* offset_dims_;
-  Half* key_rows_;  // [16, depth], for copies
-  Half* value_rows_;
+  Half* rows_;  // [16, depth], for copies
   std::int64_t offset_count_ = 0;
   std::int64_t first_ = 0;
   std::int64_t end_ = 0;
@@ -196,9 +175,6 @@ struct Queries {
   Floats factors;
 };
 
-// Weights of the softmax are at least 2 to the power of this: next to the largest that is nothing,
-// and with the factor of a value it is still a normal number, since others take long to compute.
-constexpr float kLowestPower = -60;
 // Less of a weighted value than this is nothing in fp16. It keeps its inverse finite.
 constexpr float kNothing = 1e-30f;
 

@@ -47,9 +47,6 @@ void multiply_pairs(LeftPairs a, std::int64_t rows, std::int64_t depth, const Pa
         });
 }
 
-// The most rows of attend_few(), in whole sixteens.
-constexpr std::int64_t kFewRows = kGroupRows;
-
 // The softmaxes of sixteen rows so far.
 struct RowStates {
   alignas(64) float factors[kWidth];  // of the scores
@@ -88,7 +85,7 @@ inline void weigh_rows(RowStates& states, std::int64_t rows, const float* value_
     float* const row = scores + r * kPositions;
     for (std::int64_t s = 0; s < count; s += kWidth) {
       const Floats score = load(row + s);
-      const Floats power = power_of_2(score - broadcast(states.top[r]), kLowestPower);
+      const Floats power = power_of_2(score - broadcast(states.top[r]), kLowest);
       const Floats weight = score == broadcast(kHidden) ? Floats{} : power;
       const Floats scaled = weight * load(value_factors + s);
       store(row + s, scaled);
@@ -96,7 +93,7 @@ inline void weigh_rows(RowStates& states, std::int64_t rows, const float* value_
       sums[r] += scaled;
     }
   }
-  const Floats old_scale = power_of_2(old_top - top, kLowestPower);
+  const Floats old_scale = power_of_2(old_top - top, kLowest);
   store(states.old_scale, old_scale);
   store(states.total, fma(load(states.total), old_scale, sums_of(totals)));
   const Floats sum = sums_of(sums);
@@ -141,11 +138,11 @@ inline bool attend_few(const AttentionHead& head, const AttentionRow* rows, std:
   const std::int64_t end = rows[0].end;
   Memory memory(scratch);
   Block block(head, memory);
-  Pair* const queries = memory.pairs(kFewRows * depth / 2);    // [rows, depth / 2]
-  float* const mixed = memory.floats(count * depth);           // [rows, depth]
-  float* const scores = memory.floats(count * kPositions);     // [rows, kPositions]
-  Pair* const weights = memory.pairs(count * kPositions / 2);  // [rows, kPositions / 2]
-  RowStates states[kFewRows / kWidth];
+  Pair* const queries = memory.take<Pair>(kGroupRows * depth / 2);  // [rows, depth / 2]
+  float* const mixed = memory.take<float>(count * depth);           // [rows, depth]
+  float* const scores = memory.take<float>(count * kPositions);     // [rows, kPositions]
+  Pair* const weights = memory.take<Pair>(count * kPositions / 2);  // [rows, kPositions / 2]
+  RowStates states[kGroupRows / kWidth];
   for (std::int64_t r = 0; r < count; r += kWidth) {
     const std::int64_t left = count - r < kWidth ? count - r : kWidth;
     const Queries some(head, rows + r, left, block.room_for_rows());

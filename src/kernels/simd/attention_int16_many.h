@@ -23,9 +23,9 @@ inline void make_group(const AttentionHead& head, const AttentionRow* rows, std:
                        Memory& memory, Half* copy, Int16Group& group) {
   const std::int64_t depth = int16_depth(head.dim);
   set_rows(group, rows, count, kLog2E);
-  group.queries = memory.pairs(depth / 2 * kGroupRows);
-  group.query_numbers = memory.floats(depth * kGroupRows);
-  group.mixed = memory.floats(depth * kGroupRows);
+  group.queries = memory.take<Pair>(depth / 2 * kGroupRows);
+  group.query_numbers = memory.take<float>(depth * kGroupRows);
+  group.mixed = memory.take<float>(depth * kGroupRows);
   for (std::int64_t r = 0; r < kGroupRows; ++r) {
     group.begins[r / kWidth][r % kWidth] = static_cast<std::int32_t>(group.row(r).begin);
     group.ends[r / kWidth][r % kWidth] = static_cast<std::int32_t>(group.row(r).end);
@@ -98,7 +98,7 @@ void weigh(Int16Group& group, const float* value_factors, std::int64_t v, std::i
     sums[i] = Floats{};
     for (std::int64_t k = i; k < count; k += kWidth) {
       const Floats score = load(at(k));
-      Floats weight = power_of_2(score - top, kLowestPower);
+      Floats weight = power_of_2(score - top, kLowest);
       if constexpr (kHides) weight = score == broadcast(kHidden) ? Floats{} : weight;
       const Floats scaled = weight * broadcast(value_factors[k]);
       store(at(k), scaled);
@@ -119,7 +119,7 @@ void weigh(Int16Group& group, const float* value_factors, std::int64_t v, std::i
     integers = _mm512_add_epi32(integers, _mm512_add_epi32(a, b));
     store_pairs(weights + k / 2 * kGroupRows + v, join(a, b));
   }
-  old_scale = power_of_2(old_top - top, kLowestPower);
+  old_scale = power_of_2(old_top - top, kLowest);
   new_factor = weight_factor(sums[0], integers, count);
   store(group.top + v, top);
   store(group.total + v, fma(load(group.total + v), old_scale, totals[0]));
@@ -188,9 +188,9 @@ inline void attend_many(const AttentionHead& head, const AttentionRow* rows, std
   const std::int64_t depth = int16_depth(head.dim);
   Memory memory(scratch);
   Block block(head, memory);
-  float* const scores = memory.floats(kPositions * kGroupRows);
-  Pair* const weights = memory.pairs(kPositions / 2 * kGroupRows);
-  float* const one = memory.floats(depth);
+  float* const scores = memory.take<float>(kPositions * kGroupRows);
+  Pair* const weights = memory.take<Pair>(kPositions / 2 * kGroupRows);
+  float* const one = memory.take<float>(depth);
   Int16Group groups[kGroups];
   const std::int64_t all = (count + kGroupRows - 1) / kGroupRows;
   std::int64_t begin = rows[0].begin;

@@ -50,10 +50,6 @@ inline void load_query(const AttentionHead& head, const AttentionRow& row, float
   for (std::int64_t d = 0; d < head.dim; ++d) out[d] *= head.factor;
 }
 
-// Weights are at least e to the power of this: next to the largest that is nothing, and times a
-// value it is still a normal number, since others take long to compute.
-constexpr float kLowest = -50;
-
 // The weight of a score.
 inline Floats weight_of(Floats score, Floats top) {
   return score == broadcast(kHidden) ? Floats{} : exp(score - top, kLowest);

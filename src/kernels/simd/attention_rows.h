@@ -10,6 +10,9 @@ namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
 // The score of a position that a row does not attend to: lower than any other.
 constexpr float kHidden = -1e30f;
+// A weight is e or 2 to at least the power of this: next to the largest weight that is nothing, and
+// times a value it is still a normal number. Others take the processor long.
+constexpr float kLowest = -60;
 
 // Positions of a block, which begins at a multiple of it.
 constexpr std::int64_t kPositions = 64;

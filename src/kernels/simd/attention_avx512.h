@@ -1,10 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Powers of 2 for the weights of a softmax that are rounded to fewer bits than fp32 has.
+// What attention by tiles of bf16 and by products of int16 have in common: memory, loads, and
+// powers of 2 for weights that are rounded to fewer bits than fp32 has.
 #pragma once
 
+#include <cstddef>
+
+#include "kernels/simd/kernels.h"
 #include "kernels/simd/vectors.h"
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
+
+// Memory for vectors, aligned to lines of the cache.
+class Memory {
+ public:
+  explicit Memory(float* scratch)
+      : at_(reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(scratch) + 63) / 64 *
+                                         64)) {}
+  // In whole lines.
+  template <typename T>
+  T* take(std::int64_t count) {
+    std::byte* const at = at_;
+    at_ += round_up(count * std::int64_t{sizeof(T)}, 64);
+    return reinterpret_cast<T*>(at);
+  }
+
+ private:
+  std::byte* at_;
+};
+
+// The first `count` of 32 halves, zeros after them.
+inline __m512i load_some(const Half* from, std::int64_t count) {
+  if (count >= 32) return _mm512_loadu_si512(from);
+  const auto mask = count <= 0 ? 0u : (1u << count) - 1;
+  return _mm512_maskz_loadu_epi16(mask, from);
+}
 
 constexpr float kLog2E = 1.44269504f;
 
