@@ -38,7 +38,7 @@ def cut_while_serving(trial):
         answer = server.chat()
         expect(answer.status in (200, 500, 503), f"got {answer.status}")
         server.check_alive()
-    health = server.talk(http.request("GET", "/health"))[0]
+    health = server.ask(http.request("GET", "/health"))
     expect(health.status == 503 and b"cut short" in health.body, f"/health says {health.status}: {health.body}")
     server.stop()
 

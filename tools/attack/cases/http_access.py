@@ -154,7 +154,7 @@ def not_in_command_line(trial):
 @case("http/key/from-file", "A key from a file is the key, without the line end.")
 def from_file(trial):
     server = trial.own_server(("--api-key-file", trial.write("key", KEY + "\n")), is_watched=False)
-    right = server.talk(http.request("GET", "/v1/models", [("Authorization", f"Bearer {KEY}")]))[0].status
+    right = server.ask(http.request("GET", "/v1/models", [("Authorization", f"Bearer {KEY}")])).status
     wrong = server.talk(http.request("GET", "/v1/models", [("Authorization", f"Bearer {KEY}\n")]))
     expect(right == 200 and (not wrong or wrong[0].status != 200), f"got {right} with the key")
 

@@ -51,7 +51,7 @@ for kept in (1, 256, 600):
         server = trial.server()
         with flooded(server, kept, trial.settings.patience):
             # Each on a connection of its own; the monitor asks beside it, and looks at the time.
-            told = [outcome(lambda: server.talk(HEALTH)[0].status) for _ in range(30)]
+            told = [outcome(lambda: server.ask(HEALTH).status) for _ in range(30)]
             asked = [outcome(lambda: server.chat(max_tokens=1).status) for _ in range(10)]
         # A machine that stops one of the clients for too long takes its place from it.
         bad = [status for status in told + asked if status != 200]

@@ -22,7 +22,7 @@ def limited(trial, limits):
 
 
 def ask(server):
-    return server.talk(http.post("/v1/completions", ASK, HEADERS))[0]
+    return server.ask(http.post("/v1/completions", ASK, HEADERS))
 
 
 @case("http/limits/given-up", "Requests that are given up, in any part of them, leave no place of their key taken.")

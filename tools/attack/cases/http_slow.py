@@ -50,8 +50,7 @@ def served_soon(trial, server):
     status = 0
     while time.monotonic() - begin < trial.seconds:
         with contextlib.suppress(OSError, Slow):
-            answers = server.talk(HEALTH)
-            status = answers[0].status if answers else 0
+            status = server.ask(HEALTH).status
             if status == 200:
                 return
         time.sleep(0.1)

@@ -128,17 +128,21 @@ class Server:
             raise Slow(f"expected an answer within {limit:.0f} s, took {took:.1f} s")
         return answers
 
-    def post(self, path, body, headers=(), seconds=None):
-        answers = self.talk(http.post(path, body, [*self.headers(), *headers]), seconds)
+    def ask(self, raw, seconds=None):
+        """The answer to one request; one of status 0 when the connection ended without any."""
+        answers = self.talk(raw, seconds)
         return answers[0] if answers else http.Answer(0, [], b"")
+
+    def post(self, path, body, headers=(), seconds=None):
+        return self.ask(http.post(path, body, [*self.headers(), *headers]), seconds)
 
     def chat(self, seconds=None, **fields):
         return self.post("/v1/chat/completions", {**ASKED, **fields}, seconds=seconds)
 
     def health(self):
-        answers = self.talk(http.request("GET", "/health"))
-        expect(answers and answers[0].status == 200, f"expected /health to be well, got {answers}")
-        return answers[0].json()
+        answer = self.ask(http.request("GET", "/health"))
+        expect(answer.status == 200, f"expected /health to be well, got {answer}")
+        return answer.json()
 
     def check_well(self):
         """It runs, and gives the answer of the first check: a case with a server of its own calls this before its
