@@ -9,7 +9,6 @@ import time
 from lib import http, process
 from lib.case import Skip, case, expect
 from lib.process import answered, refused, settled
-from lib.server import Server
 from lib.trial import checkpoint_of
 
 IDS = ("--prompt-ids", "1 2 3", "--max-new", "4", "--ignore-eos", "--greedy")
@@ -18,17 +17,7 @@ IDS = ("--prompt-ids", "1 2 3", "--max-new", "4", "--ignore-eos", "--greedy")
 @case("mapped/cut-while-serving", "A model file that shrinks ends one request or none, not the server.")
 def cut_while_serving(trial):
     folder = trial.copy(trial.pocket(), "pocket")
-
-    settings = trial.settings
-    original = settings.artifacts["pocket"]
-    with settings.lock:
-        settings.artifacts["pocket"] = folder
-    try:
-        server = Server(settings, ("--parallel", "2"))
-    finally:
-        with settings.lock:
-            settings.artifacts["pocket"] = original
-    trial.own.append(server)
+    server = trial.own_server(("--parallel", "2"), model=folder)
     server.check_well()
     for path, _, files in os.walk(folder):
         for file in files:

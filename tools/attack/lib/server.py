@@ -59,7 +59,7 @@ class Monitor:
 class Server:
     """One server and its folder. For one case at a time."""
 
-    def __init__(self, settings, flags=(), key=None, extra=None, host="127.0.0.1", is_watched=True):
+    def __init__(self, settings, flags=(), key=None, extra=None, host="127.0.0.1", is_watched=True, model=None):
         self.settings = settings
         self.folder = tempfile.mkdtemp(prefix="server-", dir=settings.folder)
         self.ready = os.path.join(self.folder, "ready")
@@ -67,7 +67,7 @@ class Server:
         words = [
             settings.anemone,
             "serve",
-            settings.pocket(),
+            model or settings.pocket(),
             "--port",
             "0",
             "--host",

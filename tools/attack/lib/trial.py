@@ -85,6 +85,7 @@ class Trial:
         self.random = random.Random(f"{settings.seed} {case.name}")
         self.slowest = 0.0
         self.peak = 0
+        self.used = []  # the shared servers of this case, by name
         self.own = []
         self.begin = time.monotonic()
 
@@ -165,11 +166,10 @@ class Trial:
 
     def server(self, name="plain", flags=("--parallel", "2", "--queue", "8"), **more):
         server = self.settings.shared_server(name, flags, **more)
+        self.used.append((name, server))  # first, so that one that is not well ends with this case
         if server.quiet is None:
             server.check_well()
         process.reset_peak(server.pid)
-        self.used = getattr(self, "used", [])
-        self.used.append((name, server))
         self.begin = time.monotonic()
         return server
 
@@ -182,7 +182,7 @@ class Trial:
 
     def finish(self):
         """After a case that held: what the servers did meanwhile, and whether they are as before."""
-        for _, server in getattr(self, "used", []):
+        for _, server in self.used:
             server.check_health(self.begin)
             server.check_well()
             self.peak = max(self.peak, process.peak_bytes(server.pid))
@@ -190,7 +190,7 @@ class Trial:
             raise Failure(f"expected at most {self.bytes / 1e9:.1f} GB of memory, took {self.peak / 1e9:.1f} GB")
 
     def clean_up(self, held):
-        for name, server in getattr(self, "used", []):
+        for name, server in self.used:
             if not held:
                 self.settings.drop_server(name)
             self.settings.worst_health = max(self.settings.worst_health, server.worst_health)
