@@ -118,6 +118,10 @@ struct BatchItem {
   // May be null; of the first item alone. Gets how long the steps of all items took, from executors
   // that tell. The results are the same to the bit.
   RunTimes* times = nullptr;
+  // False where nobody reads the outputs of the run, as of a part of a prompt whose tokens need
+  // only be in the caches: they are then unspecified, and an executor may leave out whatever states
+  // and bound caches do not depend on. Those are the same to the bit.
+  bool wants_outputs = true;
 };
 
 class Profiled;

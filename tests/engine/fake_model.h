@@ -51,7 +51,8 @@ class FakeExecutor : public exec::Executor {
 
   struct Counts {
     int shard_runs = 0;
-    int head_runs = 0;  // of packages that have nothing else
+    int unread_runs = 0;  // of those, whose outputs nobody wants (exec::BatchItem)
+    int head_runs = 0;    // of packages that have nothing else
     std::int64_t head_columns = 0;
     int fail_after = -1;              // shard runs until one fails; -1: never
     int failures = -1;                // runs that fail then; -1: all

@@ -178,6 +178,37 @@ TEST(Session, PromptThatIsThereAlreadyRunsItsLastTokenForTheLogits) {
   EXPECT_EQ(copy(session->logits()), single_steps(fake, std::span(ids).first(65)).back());
 }
 
+// The fake gives NaN where outputs are not wanted.
+TEST(Session, OnlyTheLastPackageOfTheLastChunkOfAPromptIsRead) {
+  for (const bool head_inside : {false, true}) {
+    SCOPED_TRACE(head_inside);
+    FakeOptions fake_options;
+    fake_options.head_inside = head_inside;
+    LoadedFake fake(fake_options);
+    const auto ids = prompt_of(150);  // three chunks
+    const auto expected = single_steps(fake, ids);
+    int& unread = fake.executor.counts().unread_runs;
+    EXPECT_EQ(unread, 0);
+    auto session = fake.session();
+    ASSERT_TRUE(session->prefill(ids).ok());
+    EXPECT_EQ(copy(session->logits()), expected.back());
+    EXPECT_EQ(unread, 2);
+    // Logits of all tokens are asked for.
+    unread = 0;
+    std::size_t told = 0;
+    PrefillOptions options;
+    options.on_logits = [&](std::int64_t position, std::span<const float> logits) -> Status {
+      EXPECT_EQ(copy(logits), expected[static_cast<std::size_t>(position)]);
+      ++told;
+      return {};
+    };
+    auto all = fake.session();
+    ASSERT_TRUE(all->prefill(ids, options).ok());
+    EXPECT_EQ(told, ids.size());
+    EXPECT_EQ(unread, 0);
+  }
+}
+
 TEST(Session, CancelledPrefillKeepsTheChunksThatWereFinished) {
   FakeOptions fake_options;
   fake_options.context = 700;

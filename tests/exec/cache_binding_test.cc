@@ -69,6 +69,52 @@ TEST_F(BoundCaches, EveryFormGivesTheBitsOfStates) {
   }
 }
 
+TEST_F(BoundCaches, RunsWhoseOutputsNobodyWantsStoreTheSame) {
+  std::vector<Step> some_unread = kConversation;
+  for (std::size_t i = 0; i < some_unread.size(); ++i)
+    some_unread[i].wants_outputs = i == 1 || i == 5 || i + 1 == some_unread.size();
+  std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
+  for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
+  for (const auto& [isa, is_reference] : all) {
+    SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
+    for (const Form form : {Form::kStates, Form::kReplace, Form::kAppend}) {
+      SCOPED_TRACE(static_cast<int>(form));
+      const auto loaded = load_form(form, 24, 10, isa, is_reference);
+      ASSERT_NE(loaded, nullptr);
+      Answer expected = go(form, *loaded, kConversation, 24);
+      ASSERT_EQ(expected.y.size(), some_unread.size());
+      for (std::size_t i = 0; i < some_unread.size(); ++i)
+        if (!some_unread[i].wants_outputs) expected.y[i].clear();
+      expect_same(go(form, *loaded, some_unread, 24), expected);
+    }
+  }
+}
+
+TEST_F(BoundCaches, RunsWhoseOutputsNobodyWantsLeaveOutWhatOnlyTheyNeed) {
+  for (const Form form : {Form::kStates, Form::kReplace, Form::kAppend}) {
+    SCOPED_TRACE(static_cast<int>(form));
+    const auto loaded = load_form(form, 24, 10, kernels::simd::supported_isas().back(), false);
+    ASSERT_NE(loaded, nullptr);
+    ASSERT_TRUE(set_timed(*loaded, true).ok());
+    const std::vector<Step> unread = {{"prefill", 4, 24, 0, 4, 0, false},
+                                      {"prefill", 4, 24, 4, 4, 0, false}};
+    go(form, *loaded, unread, 24);
+    const auto steps = explain(*loaded, "prefill");
+    ASSERT_TRUE(steps.ok());
+    std::size_t stored = 0;
+    for (const PlanStep& step : *steps) {
+      const bool was_run = step.seconds > 0;
+      const bool makes_rows = step.operation == "keys_new" || step.operation == "values_new";
+      if (step.operation == "y" || makes_rows || step.name == "cached_attention") {
+        EXPECT_EQ(was_run, step.operation != "y") << step.operation;
+      }
+      stored += makes_rows ? 1 : 0;
+    }
+    EXPECT_EQ(stored, 2U);
+    EXPECT_EQ(std::ranges::count(*steps, "y", &PlanStep::operation), 1);
+  }
+}
+
 // A function that takes no more of a cache than the window of its layer gives what one for the
 // whole context gives.
 TEST_F(BoundCaches, TheLastPositionsAreEnoughForAWindow) {

@@ -105,6 +105,8 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
   const StepMasks masks(plan, chunks);
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
     const artifact::Shard& shard = manifest.shards[s];
+    const bool is_last = s + 1 == manifest.shards.size() && !shard.experts;
+    const auto is_read = [&](const Chunk& chunk) { return !is_last || chunk.is_read; };
     std::vector<exec::Inputs> inputs;
     std::vector<exec::StepFacts> facts;
     std::vector<std::vector<exec::CacheBinding>> caches;
@@ -117,8 +119,13 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
     }
     std::vector<exec::BatchItem> items;
     for (std::size_t i = 0; i < chunks.size(); ++i)
-      items.push_back({&inputs[i], &chunks[i].outputs->shards[s], chunks[i].caches->states(s),
-                       &facts[i], caches[i], i == 0 ? meanwhile : nullptr});
+      items.push_back({.inputs = &inputs[i],
+                       .outputs = &chunks[i].outputs->shards[s],
+                       .states = chunks[i].caches->states(s),
+                       .facts = &facts[i],
+                       .caches = caches[i],
+                       .meanwhile = i == 0 ? meanwhile : nullptr,
+                       .wants_outputs = is_read(chunks[i])});
     {
       const ObservedRun run(observer, shard.package, plan.function->name);
       items[0].times = run.times();
@@ -126,6 +133,8 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
       if (!status.ok()) return status.with(shard.package);
     }
     for (Chunk& chunk : chunks) {
+      chunk.hidden = {};
+      if (!is_read(chunk)) continue;
       const exec::Outputs& outputs = chunk.outputs->shards[s];
       ANEMONE_ASSIGN_OR_RETURN(
           chunk.hidden, checked_output(outputs, shard.package, shard.output,
@@ -137,8 +146,9 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
   }
   if (manifest.has_head_inside())
     for (const Chunk& chunk : chunks)
-      ANEMONE_RETURN_IF_ERROR(check_head_outputs(
-          manifest, manifest.heads, chunk.host_inputs->tokens(), chunk.outputs->shards.back()));
+      if (chunk.is_read)
+        ANEMONE_RETURN_IF_ERROR(check_head_outputs(
+            manifest, manifest.heads, chunk.host_inputs->tokens(), chunk.outputs->shards.back()));
   for (const Chunk& chunk : chunks)
     chunk.caches->append(chunk.host_inputs->position(), chunk.host_inputs->count());
   return {};

@@ -38,6 +38,9 @@ struct Chunk {
   // what the last shard made of them after it.
   TensorView hidden = {};
   TensorView experts = {};  // the sum of the experts of the shard before, the same for one layer
+  // Whether anybody reads what the last shard makes of them. Otherwise its packages need only store
+  // them in the caches, and `hidden` is empty after run_shards().
+  bool is_read = true;
 };
 
 // The output of a package, whose shape the description may have left open.

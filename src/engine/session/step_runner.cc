@@ -134,8 +134,18 @@ Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
     next = choose(item, part.count);
   } while (next.is_same_pass(choice));
   ANEMONE_CHECK(item.predictions == 1 || part.count == total);
+  for (std::size_t i = 0; i + chunks_read(part) < part.chunks; ++i)
+    chunks_[part.first_chunk + i].is_read = false;
   parts_.push_back(part);
   return {};
+}
+
+// How many of its last chunks give logits or hidden states that are asked for.
+std::size_t StepRunner::chunks_read(const Part& part) {
+  const StepItem& item = *part.item;
+  if (item.on_logits != nullptr || item.on_hidden != nullptr) return part.chunks;
+  if (part.count < std::ssize(item.ids)) return 0;
+  return std::min(static_cast<std::size_t>(item.predictions), part.chunks);
 }
 
 void StepRunner::run_pass(const BucketChoice& choice, const std::function<void()>* meanwhile) {

@@ -93,6 +93,7 @@ class StepRunner {
   BucketChoice choose(const StepItem& item, std::int64_t done);
   BucketChoice choose_verifying(const StepItem& item, std::int64_t done);
   Status add_chunks(const BucketChoice& choice, StepItem& item);
+  static std::size_t chunks_read(const Part& part);
   void run_pass(const BucketChoice& choice, const std::function<void()>* meanwhile);
   // Computes the predictions that are wanted after the last tokens of items.
   Status predict_last(const Bucket& bucket);

@@ -283,7 +283,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     ANEMONE_ASSIGN_OR_RETURN(run.caches,
                              bind_caches(function, run.bindings, *run.frame, run.copies));
     interpreters.emplace_back(function, *run.frame, states, run.caches, context.threads,
-                              shared_->max_rounds, real_tokens(items[i]));
+                              shared_->max_rounds, real_tokens(items[i]), items[i].wants_outputs);
   }
   const std::function<void()> meanwhile = [&] { turn.lend(*items[0].meanwhile); };
   std::optional<OpTimes> own;
@@ -298,11 +298,13 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     if (is_timed_) plan.times().add(*own);
     times->add(plan.steps(), own->seconds());
   }
-  for (std::size_t i = 0; i < runs.size() && status.ok(); ++i)
+  for (std::size_t i = 0; i < runs.size() && status.ok(); ++i) {
+    if (!items[i].wants_outputs) continue;
     status = ending_with_memory([&] {
       return copy_outputs(function, runs[i].frame->registers, runs[i].bindings, *shared_->memory,
                           *items[i].outputs);
     });
+  }
   // The files are checked after the outputs were copied: an output may be a constant of a mapped
   // file.
   if (const Status files = source_.check(); !files.ok()) status = files;

@@ -106,10 +106,14 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
   std::vector<FusedCall> calls(runs.size());
   // Operations [begin, end), each for all of these runs.
   const auto run_ops = [&](std::size_t begin, std::size_t end,
-                           const std::vector<Interpreter*>& these) -> Status {
+                           const std::vector<Interpreter*>& all_of_these) -> Status {
+    std::vector<Interpreter*> read;
+    for (Interpreter* run : all_of_these)
+      if (run->wants_outputs_) read.push_back(run);
     for (std::size_t k = begin; k < end; ++k) {
       const PreparedOp& op = function.block.ops[k];
-      if (op.is_placed_view) continue;
+      const std::vector<Interpreter*>& these = op.is_for_outputs ? read : all_of_these;
+      if (op.is_placed_view || these.empty()) continue;
       if (op.kind == PreparedOp::Kind::kFused) {
         for (std::size_t i = 0; i < these.size(); ++i)
           ANEMONE_RETURN_IF_ERROR(these[i]->bind(op, calls[i]));
@@ -229,6 +233,7 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   for (const int cache : op.fused_caches)
     call.states.push_back(caches_[static_cast<std::size_t>(cache)]);
   call.real = real_;
+  call.needs_outputs = wants_outputs_ || !op.gives_for_outputs;
   call.outputs.resize(1);
   MutableTensorView& view = call.outputs[0];
   const ir::Type& declared = function_.type(op.outputs[0]);

@@ -40,18 +40,20 @@ class Interpreter {
   // PreparedFunction::caches.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
               std::span<const FusedState> caches, ThreadPool& threads, std::int64_t max_rounds,
-              RealTokens real = {})
+              RealTokens real = {}, bool wants_outputs = true)
       : function_(function),
         frame_(frame),
         states_(states),
         caches_(caches),
         threads_(threads),
         max_rounds_(max_rounds),
-        real_(real) {}
+        real_(real),
+        wants_outputs_(wants_outputs) {}
 
   // Runs of one function as a batch: an operation for all of them, then the next. The registers of
   // the inputs are set; after success those of the outputs are. `times` may be null; `meanwhile`,
-  // too: it is called after each operation.
+  // too: it is called after each operation. Those without `wants_outputs` leave out what only
+  // outputs need.
   static Status run(const PreparedFunction& function, std::span<Interpreter> runs,
                     const FusedContext& context, OpTimes* times,
                     const std::function<void()>* meanwhile);
@@ -114,6 +116,7 @@ class Interpreter {
   std::vector<Register> results_;
   const std::int64_t max_rounds_;
   const RealTokens real_;
+  const bool wants_outputs_;
   std::int64_t rounds_left_ = max_rounds_;
   std::int64_t items_ = 0;  // of lists, that were made or copied
 };

@@ -9,6 +9,7 @@
 #include "exec/cpu/fusion/offload_products.h"
 #include "exec/cpu/infer_types.h"
 #include "exec/cpu/memory_plan.h"
+#include "exec/cpu/output_operations.h"
 #include "exec/cpu/state_stretches.h"
 #include "exec/cpu/state_updates.h"
 
@@ -58,6 +59,7 @@ Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, Cons
   for (PreparedFunction* function : functions) {
     if (is_fused) update_states_in_place(*function);
     find_stretches(*function);  // of the operations that are left
+    find_operations_for_outputs(*function);
     plan_memory(*function);
   }
   return {};

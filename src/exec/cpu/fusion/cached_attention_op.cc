@@ -17,12 +17,12 @@ constexpr std::size_t kWriteMask = 4;
 constexpr std::size_t kPlaces = 4;  // the first of those of kAtPosition
 
 struct Sizes {
-  std::int64_t heads, kv_heads, tokens, dim, positions;
+  std::int64_t kv_heads, tokens, dim, positions;
 };
 
 Sizes sizes_of(const FusedCall& call) {
-  const Shape& q = call.inputs[0]->shape;
-  return {q[1], call.inputs[1]->shape[1], q[2], q[3], call.inputs[kAttentionMask]->shape[3]};
+  const Shape& keys = call.inputs[1]->shape;
+  return {keys[1], keys[2], keys[3], call.inputs[kAttentionMask]->shape[3]};
 }
 
 // Copies the tokens to their positions.
@@ -88,7 +88,8 @@ void attend_row(const kernels::simd::AttentionHead& head, const kernels::simd::A
 struct Operands {
   explicit Operands(const FusedCall& call)
       : n(sizes_of(call)),
-        group(n.heads / n.kv_heads),
+        heads(call.inputs[0]->shape[1]),
+        group(heads / n.kv_heads),
         q(call.inputs[0]->as<Half>().data()),
         keys(call.states[0]),
         values(call.states[1]),
@@ -99,6 +100,7 @@ struct Operands {
   std::int64_t row(std::int64_t h, std::int64_t t) const { return (h * n.tokens + t) * n.dim; }
 
   Sizes n;
+  std::int64_t heads;  // of the queries
   std::int64_t group;  // query heads of a key/value head
   const Half* q;
   FusedState keys;
@@ -113,6 +115,18 @@ std::optional<MaskFact::Role> CachedAttentionOp::mask_role(std::size_t i) const 
   if (i != kAttentionMask) return std::nullopt;
   return writes_.kind == CacheWrites::Kind::kAppend ? MaskFact::Role::kAttentionPastAndStep
                                                     : MaskFact::Role::kAttention;
+}
+
+std::vector<std::size_t> CachedAttentionOp::stored_inputs() const {
+  switch (writes_.kind) {
+    case CacheWrites::Kind::kMask:
+      return {1, 2, kWriteMask};
+    case CacheWrites::Kind::kAppend:
+      return {1, 2, kAttentionMask};
+    case CacheWrites::Kind::kAtPosition:
+      return {};  // numbers of the operation itself say where
+  }
+  return {};
 }
 
 // The rule of slice_update for the positions, as a slice of Python.
@@ -197,29 +211,33 @@ void CachedAttentionOp::attend(std::span<FusedCall> calls, const FusedContext& c
   std::int64_t shared = 0;  // key/value heads of all calls
   std::int64_t most = 0;    // rows of one
   for (const FusedCall& call : calls) {
+    if (!call.needs_outputs) continue;
     const Operands o(call);
     shared += o.n.kv_heads;
     most =
         std::max(most, o.group * context.masks.attention_mask(*call.inputs[kAttentionMask]).tokens);
   }
+  if (shared == 0) return;
   const std::int64_t together =
       attention_rows_of_task(most, shared, context.threads.threads(), context.kernels);
-  const auto parts_of = [&](const FusedCall& call) {
+  const auto parts_of = [&](const FusedCall& call) -> std::int64_t {
+    if (!call.needs_outputs) return 0;
     const Operands o(call);
     const AttentionMask& mask = context.masks.attention_mask(*call.inputs[kAttentionMask]);
     return (o.group * mask.tokens + together - 1) / together;
   };
   parallel_for_calls(
       calls, context.threads,
-      [&](const FusedCall& call) { return Operands(call).n.kv_heads * parts_of(call); }, 1,
+      [&](const FusedCall& call) { return sizes_of(call).kv_heads * parts_of(call); }, 1,
       [&](FusedCall& call, std::int64_t task, std::int64_t) {
         const std::int64_t parts = parts_of(call);
         attend_rows(call, task / parts, task % parts * together, together, context);
       });
   for (const FusedCall& call : calls) {
+    if (!call.needs_outputs) continue;
     const Operands o(call);
     const std::int64_t last = context.masks.attention_mask(*call.inputs[kAttentionMask]).tokens - 1;
-    for (std::int64_t h = 0; h < o.n.heads; ++h)
+    for (std::int64_t h = 0; h < o.heads; ++h)
       for (std::int64_t t = last + 1; t < o.n.tokens; ++t)
         std::copy_n(o.out + o.row(h, last), o.n.dim, o.out + o.row(h, t));
   }

@@ -48,6 +48,7 @@ class CachedAttentionOp : public FusedOp {
     return {0, 4 * element_count(output) * states[0][states[0].size() - 2]};
   }
   std::optional<MaskFact::Role> mask_role(std::size_t i) const override;
+  std::vector<std::size_t> stored_inputs() const override;
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
  private:

@@ -38,6 +38,9 @@ struct FusedCall {
   std::vector<MutableTensorView> outputs;
   std::vector<FusedState> states;  // the states, then the caches
   RealTokens real = {};
+  // False where nothing needs the outputs, but only what the operation stores in its states. It may
+  // then leave them as they are, and where stored_inputs() names some, it reads no others.
+  bool needs_outputs = true;
 };
 
 // How many experts a layer has and how many of them are active for a token. In a part of a layer,
@@ -75,7 +78,8 @@ void parallel_for_calls(std::span<FusedCall> calls, ThreadPool& threads, const C
   for (const FusedCall& call : calls) all += count(call);
   // So little, as of texts that decode, takes less time than waking other threads.
   if (all <= grain) {
-    for (FusedCall& call : calls) body(call, 0, count(call));
+    for (FusedCall& call : calls)
+      if (const std::int64_t some = count(call); some > 0) body(call, 0, some);
     return;
   }
   std::vector<std::int64_t> first_range = {0};  // of each call
@@ -120,6 +124,10 @@ class FusedOp {
     static_cast<void>(i);
     return std::nullopt;
   }
+  // The inputs that decide what the operation stores in its states: two operations with this same
+  // list, the same values for these inputs and the same states store the same. Empty if it does not
+  // tell.
+  virtual std::vector<std::size_t> stored_inputs() const { return {}; }
   // Several runs of one function together, with operands of equal shapes: what they share, the
   // weights, is read once. Calls on the same states come in order.
   virtual Status run(std::span<FusedCall> calls, const FusedContext& context) const = 0;
