@@ -120,7 +120,8 @@ struct BatchItem {
   RunTimes* times = nullptr;
   // False where nobody reads the outputs of the run, as of a part of a prompt whose tokens need
   // only be in the caches: they are then unspecified, and an executor may leave out whatever states
-  // and bound caches do not depend on. Those are the same to the bit.
+  // and bound caches do not depend on, with the errors of what it leaves out. States and caches are
+  // the same to the bit.
   bool wants_outputs = true;
 };
 

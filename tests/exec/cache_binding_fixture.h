@@ -41,6 +41,12 @@ struct BoundCaches : FusionFixture {
     Value* look = b.input("look", half({1, 1, t, seen}));
     Value* write = form == Form::kAppend ? nullptr : b.input("write", half({1, 1, context, t}));
     std::vector<Value*> outputs = {nullptr};
+    std::vector<std::vector<Value*>> appended;  // the past and the rows of keys, then of values
+    const auto join = [&](const std::vector<Value*>& parts) {
+      return b.op("concat", {{"values", parts},
+                             {"axis", Literal::int32(2)},
+                             {"interleave", Literal::boolean(false)}});
+    };
     const auto update = [&](const std::string& cache, const std::string& given) -> Value* {
       Value* x = b.input(given, half({1, kCacheHeads, t, kHeadDim}));
       // Rows that the program makes: those of a model are rotated.
@@ -50,9 +56,8 @@ struct BoundCaches : FusionFixture {
         Value* past = b.input(cache, half({1, kCacheHeads, context, kHeadDim}));
         outputs.push_back(rows);
         if (has_other_reader) outputs.push_back(b.op("square", {{"x", past}}));
-        return b.op("concat", {{"values", std::vector<Value*>{past, rows}},
-                               {"axis", Literal::int32(2)},
-                               {"interleave", Literal::boolean(false)}});
+        appended.push_back({past, rows});
+        return join(appended.back());
       }
       const Shape shape = {1, kCacheHeads, all, kHeadDim};
       Value* whole =
@@ -86,19 +91,24 @@ struct BoundCaches : FusionFixture {
     Value* keys = update("keys", "k");
     Value* values = update("values", "v");
     const std::int64_t rows = kQueryHeads / kCacheHeads * t;
-    Value* scaled = b.op("mul", {{"x", q}, {"y", Literal::number(0.5, DType::kFp16)}});
-    Value* scores = b.op("matmul", {{"x", reshape(scaled, {1, kCacheHeads, rows, kHeadDim})},
-                                    {"y", keys},
-                                    {"transpose_x", Literal::boolean(false)},
-                                    {"transpose_y", Literal::boolean(true)}});
-    Value* masked = b.op("add", {{"x", reshape(scores, {1, kQueryHeads, t, seen})}, {"y", look}});
-    Value* weights = b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
-    Value* mixed =
-        b.op("matmul", {{"x", reshape(weights, {1, kCacheHeads, rows, seen})}, {"y", values}});
-    outputs[0] = b.op("mul",
-                      {{"x", reshape(mixed, {1, kQueryHeads, t, kHeadDim})},
-                       {"y", Literal::number(1, DType::kFp16)}},
-                      "y");
+    const auto attend = [&](Value* queries, Value* to_keys, Value* to_values) {
+      Value* scaled = b.op("mul", {{"x", queries}, {"y", Literal::number(0.5, DType::kFp16)}});
+      Value* scores = b.op("matmul", {{"x", reshape(scaled, {1, kCacheHeads, rows, kHeadDim})},
+                                      {"y", to_keys},
+                                      {"transpose_x", Literal::boolean(false)},
+                                      {"transpose_y", Literal::boolean(true)}});
+      Value* masked = b.op("add", {{"x", reshape(scores, {1, kQueryHeads, t, seen})}, {"y", look}});
+      Value* weights = b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
+      Value* mixed =
+          b.op("matmul", {{"x", reshape(weights, {1, kCacheHeads, rows, seen})}, {"y", to_values}});
+      return reshape(mixed, {1, kQueryHeads, t, kHeadDim});
+    };
+    Value* mixed = attend(q, keys, values);
+    if (has_second_layer) {
+      Value* next = b.op("mul", {{"x", mixed}, {"y", Literal::number(3, DType::kFp16)}}, "next_q");
+      mixed = attend(next, join(appended[0]), join(appended[1]));
+    }
+    outputs[0] = b.op("mul", {{"x", mixed}, {"y", Literal::number(1, DType::kFp16)}}, "y");
     ASSERT_TRUE(b.finish(outputs).ok()) << b.status().message();
     if (context != kDynamic) return;
     Signature& signature = interface.signatures[name] = signature_of(*program->function(name));
@@ -112,6 +122,7 @@ struct BoundCaches : FusionFixture {
   }
 
   bool has_other_reader = false;  // of the rows before the step
+  bool has_second_layer = false;  // which attends to the cache of the first one; kAppend alone
 
   struct Step {
     std::string function;

@@ -90,6 +90,39 @@ TEST_F(BoundCaches, RunsWhoseOutputsNobodyWantsStoreTheSame) {
   }
 }
 
+// In one call with others that do, of two layers with one cache. Later steps may store where
+// earlier ones have stored.
+TEST_F(BoundCaches, RunsWhoseOutputsNobodyWantsStoreTheSameBesideOthers) {
+  has_second_layer = true;
+  const auto loaded =
+      load_form(Form::kAppend, 24, 10, kernels::simd::supported_isas().back(), false);
+  ASSERT_NE(loaded, nullptr);
+  const auto steps = explain(*loaded, "prefill");
+  ASSERT_TRUE(steps.ok());
+  ASSERT_EQ(std::ranges::count(*steps, "cached_attention", &PlanStep::name), 2);
+  const auto prefill = [](std::int64_t position, std::int64_t count) {
+    return Step{"prefill", 4, 24, position, count};
+  };
+  for (const auto& all :
+       {std::vector{prefill(0, 4), prefill(4, 4), prefill(8, 4), prefill(12, 3), prefill(15, 4)},
+        std::vector{prefill(0, 4), prefill(2, 4), prefill(2, 3), prefill(0, 4), prefill(4, 4)}}) {
+    const Answer read = go(Form::kAppend, *loaded, all, 24);
+    const Answer in_turn = go(Form::kAppend, PlainProgram(loaded), all, 24);
+    EXPECT_EQ(in_turn.keys, read.keys);
+    EXPECT_EQ(in_turn.values, read.values);
+    for (unsigned wanted = 0; wanted < 1U << all.size(); ++wanted) {
+      SCOPED_TRACE(wanted);
+      std::vector<Step> some = all;
+      Answer expected = read;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        some[i].wants_outputs = (wanted >> i & 1U) != 0;
+        if (!some[i].wants_outputs) expected.y[i].clear();
+      }
+      expect_same(go(Form::kAppend, *loaded, some, 24), expected);
+    }
+  }
+}
+
 TEST_F(BoundCaches, RunsWhoseOutputsNobodyWantsLeaveOutWhatOnlyTheyNeed) {
   for (const Form form : {Form::kStates, Form::kReplace, Form::kAppend}) {
     SCOPED_TRACE(static_cast<int>(form));

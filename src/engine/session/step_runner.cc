@@ -134,8 +134,8 @@ Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
     next = choose(item, part.count);
   } while (next.is_same_pass(choice));
   ANEMONE_CHECK(item.predictions == 1 || part.count == total);
-  for (std::size_t i = 0; i + chunks_read(part) < part.chunks; ++i)
-    chunks_[part.first_chunk + i].is_read = false;
+  const std::size_t unread = part.chunks - chunks_read(part);
+  for (Chunk& chunk : std::span(chunks_).subspan(part.first_chunk, unread)) chunk.is_read = false;
   parts_.push_back(part);
   return {};
 }

@@ -2,69 +2,19 @@
 #include "exec/cpu/output_operations.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
 
 namespace anemone::exec {
 namespace {
 
-const PreparedCache& cache_of(const PreparedFunction& function, int index) {
-  return function.caches[static_cast<std::size_t>(index)];
-}
-
-// Whether it may write to a state or a cache of `fused`.
-bool shares_states(const PreparedFunction& function, const PreparedOp& op,
-                   const PreparedOp& fused) {
-  if (op.kind != PreparedOp::Kind::kFused)
-    return std::ranges::any_of(fused.fused_states,
-                               [&](const StateRow& row) { return row.state == op.state; });
-  return std::ranges::any_of(fused.fused_states,
-                             [&](const StateRow& row) {
-                               return std::ranges::find(op.fused_states, row.state,
-                                                        &StateRow::state) != op.fused_states.end();
-                             }) ||
-         std::ranges::any_of(fused.fused_caches, [&](int cache) {
-           return std::ranges::any_of(op.fused_caches, [&](int other) {
-             return cache_of(function, cache).input == cache_of(function, other).input;
-           });
-         });
-}
-
-bool have_same_states(const PreparedFunction& function, const PreparedOp& a, const PreparedOp& b) {
-  return std::ranges::equal(a.fused_states, b.fused_states,
-                            [](const StateRow& x, const StateRow& y) {
-                              return x.state == y.state && x.row == y.row;
-                            }) &&
-         std::ranges::equal(a.fused_caches, b.fused_caches, [&](int x, int y) {
-           const PreparedCache& one = cache_of(function, x);
-           const PreparedCache& other = cache_of(function, y);
-           return one.kind == other.kind && one.input == other.input && one.output == other.output;
-         });
-}
-
-// Whether `late` stores what `early` has stored, in the same states.
-bool stores_the_same(const PreparedFunction& function, const PreparedOp& early,
-                     const PreparedOp& late) {
-  if (early.kind != PreparedOp::Kind::kFused || early.fused->name() != late.fused->name())
-    return false;
-  const std::vector<std::size_t> stored = late.fused->stored_inputs();
-  return !stored.empty() && stored == early.fused->stored_inputs() &&
-         have_same_states(function, early, late) && std::ranges::all_of(stored, [&](std::size_t i) {
-           return early.operands.front().registers[i] == late.operands.front().registers[i];
-         });
-}
-
-// Whether states lack something after a run that leaves out operation k. Operations other than
+// Whether states may lack something after a run that leaves out the operation. Those other than
 // kernels, views and fused ones are taken to write to some.
-bool has_effect(const PreparedFunction& function, std::size_t k) {
-  const std::vector<PreparedOp>& ops = function.block.ops;
-  const PreparedOp& op = ops[k];
+bool has_effect(const PreparedOp& op) {
   if (op.kind == PreparedOp::Kind::kKernel || op.kind == PreparedOp::Kind::kView) return false;
   if (op.kind != PreparedOp::Kind::kFused) return true;
-  if (op.fused_states.empty() && op.fused_caches.empty()) return false;
-  for (std::size_t i = k; i-- > 0;)
-    if (shares_states(function, ops[i], op)) return !stores_the_same(function, ops[i], op);
-  return true;
+  return !op.fused_states.empty() || !op.fused_caches.empty();
 }
 
 void add_uses(const PreparedOp& op, std::vector<bool>& is_needed);
@@ -87,7 +37,7 @@ void find_operations_for_outputs(PreparedFunction& function) {
     PreparedOp& op = ops[k];
     op.gives_for_outputs = std::ranges::none_of(
         op.outputs, [&](int reg) { return is_needed[static_cast<std::size_t>(reg)]; });
-    op.is_for_outputs = op.gives_for_outputs && !has_effect(function, k);
+    op.is_for_outputs = op.gives_for_outputs && !has_effect(op);
     if (op.is_for_outputs) continue;
     const std::vector<std::size_t> stored = op.gives_for_outputs && op.fused != nullptr
                                                 ? op.fused->stored_inputs()

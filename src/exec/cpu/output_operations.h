@@ -6,8 +6,8 @@
 namespace anemone::exec {
 
 // Sets PreparedOp::gives_for_outputs and is_for_outputs of the operations of the outermost block:
-// what comes after the last layer that stores keys and values, for example. With layers that attend
-// to the keys of earlier ones, which a fused attention stores once more, that is many layers.
+// of a model, what comes after the last keys and values that are stored. Layers that attend to the
+// keys of earlier ones store those once more, for which nothing of these layers is computed.
 void find_operations_for_outputs(PreparedFunction& function);
 
 }  // namespace anemone::exec

@@ -84,7 +84,7 @@ struct PreparedOp {
   // Nothing but outputs of the function depends on what it gives, so a run whose outputs nobody
   // reads (BatchItem::wants_outputs) does without it,
   bool gives_for_outputs = false;
-  bool is_for_outputs = false;  // and without the whole operation, which stores nothing that is new
+  bool is_for_outputs = false;  // and without the whole operation, which stores nothing
   std::vector<int> dead_after;  // registers that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
   int state = -1;  // index into PreparedFunction::states

@@ -17,12 +17,12 @@ constexpr std::size_t kWriteMask = 4;
 constexpr std::size_t kPlaces = 4;  // the first of those of kAtPosition
 
 struct Sizes {
-  std::int64_t kv_heads, tokens, dim, positions;
+  std::int64_t kv_heads, tokens, dim;
 };
 
 Sizes sizes_of(const FusedCall& call) {
   const Shape& keys = call.inputs[1]->shape;
-  return {keys[1], keys[2], keys[3], call.inputs[kAttentionMask]->shape[3]};
+  return {keys[1], keys[2], keys[3]};
 }
 
 // Copies the tokens to their positions.
@@ -42,10 +42,12 @@ void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens,
 
 // Stores the step's tokens as the program says it: state * (1 - sum of the mask's row) + mask @
 // tokens, each result rounded to fp16.
-void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, const FusedState& state) {
+void blend_tokens(const Sizes& n, const TensorView& mask, const Half* tokens,
+                  const FusedState& state) {
   auto* cache = reinterpret_cast<Half*>(state.data);
-  for (std::int64_t s = 0; s < n.positions; ++s) {
-    const Half* row = mask + s * n.tokens;
+  const Half* const rows = mask.as<Half>().data();
+  for (std::int64_t s = 0; s < mask.shape[2]; ++s) {
+    const Half* row = rows + s * n.tokens;
     float written = 0;
     for (std::int64_t t = 0; t < n.tokens; ++t) written += to_float(row[t]);
     const float kept = to_float(to_half(1 - to_float(to_half(written))));
@@ -90,6 +92,7 @@ struct Operands {
       : n(sizes_of(call)),
         heads(call.inputs[0]->shape[1]),
         group(heads / n.kv_heads),
+        positions(call.inputs[kAttentionMask]->shape[3]),
         q(call.inputs[0]->as<Half>().data()),
         keys(call.states[0]),
         values(call.states[1]),
@@ -102,6 +105,7 @@ struct Operands {
   Sizes n;
   std::int64_t heads;  // of the queries
   std::int64_t group;  // query heads of a key/value head
+  std::int64_t positions;
   const Half* q;
   FusedState keys;
   FusedState values;
@@ -167,6 +171,7 @@ bool CachedAttentionOp::can_store_first(std::span<FusedCall> calls,
                                         std::span<const Targets> targets, MaskCache& masks) const {
   for (std::size_t late = 1; late < calls.size(); ++late) {
     for (std::size_t early = 0; early < late; ++early) {
+      if (!calls[early].needs_outputs) continue;  // it attends to nothing
       if (calls[early].states[0].data != calls[late].states[0].data) continue;
       const AttentionMask& mask = masks.attention_mask(*calls[early].inputs[kAttentionMask]);
       for (const WriteMask* write : targets[late].masks) {
@@ -186,7 +191,7 @@ void CachedAttentionOp::store(const FusedCall& call, const Targets& targets) con
     if (targets.masks[i]->is_one_hot)
       store_tokens(n, *targets.masks[i], tokens, call.states[i]);
     else
-      blend_tokens(n, call.inputs[kWriteMask]->as<Half>().data(), tokens, call.states[i]);
+      blend_tokens(n, *call.inputs[kWriteMask], tokens, call.states[i]);
   }
 }
 
@@ -255,7 +260,7 @@ void CachedAttentionOp::attend_rows(const FusedCall& call, std::int64_t kv, std:
     const std::int64_t h = kv * o.group + at % o.group;
     const std::int64_t element = o.row(h, t);
     const auto run = mask.has_runs ? mask.run_of_token[static_cast<std::size_t>(t)]
-                                   : PositionRange{0, o.n.positions};
+                                   : PositionRange{0, o.positions};
     task.rows.push_back({o.q + element, o.out + element, run.begin, run.end, nullptr,
                          sinks_.empty() ? nullptr : &sinks_[static_cast<std::size_t>(h)]});
   }
@@ -265,7 +270,7 @@ void CachedAttentionOp::attend_rows(const FusedCall& call, std::int64_t kv, std:
   const Half* const any_mask = call.inputs[kAttentionMask]->as<Half>().data();
   for (std::int64_t at = begin; at < end; ++at)
     attend_row(head, task.rows[static_cast<std::size_t>(at - begin)],
-               {any_mask + at / o.group * o.n.positions, static_cast<std::size_t>(o.n.positions)});
+               {any_mask + at / o.group * o.positions, static_cast<std::size_t>(o.positions)});
 }
 
 }  // namespace anemone::exec

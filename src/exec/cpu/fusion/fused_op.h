@@ -38,8 +38,8 @@ struct FusedCall {
   std::vector<MutableTensorView> outputs;
   std::vector<FusedState> states;  // the states, then the caches
   RealTokens real = {};
-  // False where nothing needs the outputs, but only what the operation stores in its states. It may
-  // then leave them as they are, and where stored_inputs() names some, it reads no others.
+  // False where nothing needs the outputs, but only what the operation stores in its states: it may
+  // then leave them as they are.
   bool needs_outputs = true;
 };
 
@@ -124,9 +124,9 @@ class FusedOp {
     static_cast<void>(i);
     return std::nullopt;
   }
-  // The inputs that decide what the operation stores in its states: two operations with this same
-  // list, the same values for these inputs and the same states store the same. Empty if it does not
-  // tell.
+  // The inputs that decide what the operation stores in its states; empty: all of them may. The
+  // others need not be computed for a call that needs no outputs: their elements are not read then,
+  // nor the shapes, which such a register need not have.
   virtual std::vector<std::size_t> stored_inputs() const { return {}; }
   // Several runs of one function together, with operands of equal shapes: what they share, the
   // weights, is read once. Calls on the same states come in order.
