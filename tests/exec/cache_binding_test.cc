@@ -43,9 +43,7 @@ const std::vector<BoundCaches::Step> kConversation = {
 };
 
 TEST_F(BoundCaches, EveryFormGivesTheBitsOfStates) {
-  std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
-  for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
-  for (const auto& [isa, is_reference] : all) {
+  for (const auto& [isa, is_reference] : engines()) {
     SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
     const auto states = load_form(Form::kStates, 24, 10, isa, is_reference);
     ASSERT_NE(states, nullptr);
@@ -73,9 +71,7 @@ TEST_F(BoundCaches, RunsWhoseOutputsNobodyWantsStoreTheSame) {
   std::vector<Step> some_unread = kConversation;
   for (std::size_t i = 0; i < some_unread.size(); ++i)
     some_unread[i].wants_outputs = i == 1 || i == 5 || i + 1 == some_unread.size();
-  std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
-  for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
-  for (const auto& [isa, is_reference] : all) {
+  for (const auto& [isa, is_reference] : engines()) {
     SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
     for (const Form form : {Form::kStates, Form::kReplace, Form::kAppend}) {
       SCOPED_TRACE(static_cast<int>(form));
@@ -159,9 +155,7 @@ TEST_F(BoundCaches, TheLastPositionsAreEnoughForAWindow) {
                              {"prefill", 4, past, 8, 4, kWindow},
                              {"decode", 1, past, 12, 1, kWindow}};
   };
-  std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
-  for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
-  for (const auto& [isa, is_reference] : all) {
+  for (const auto& [isa, is_reference] : engines()) {
     SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
     const auto make_program = [&](std::int64_t past) {
       program = std::make_shared<Program>();
@@ -199,9 +193,7 @@ TEST_F(BoundCaches, APastOfAnyLengthIsAsGoodAsTheWholeContext) {
                              {"decode", 1, pasts[2], 7, 1},     {"decode", 1, pasts[3], 8, 1, 3},
                              {"prefill", 4, pasts[4], 9, 4, 5}, {"decode", 1, pasts[5], 13, 1}};
   };
-  std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
-  for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
-  for (const auto& [isa, is_reference] : all) {
+  for (const auto& [isa, is_reference] : engines()) {
     SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
     const auto make_program = [&](std::int64_t context) {
       program = std::make_shared<Program>();

@@ -42,6 +42,13 @@ struct FusionFixture : ProgramFixture {
     return load();
   }
 
+  // What load_as() takes: the reference interpreter, then the fast path on each instruction set.
+  static std::vector<std::pair<kernels::simd::Isa, bool>> engines() {
+    std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
+    for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
+    return all;
+  }
+
   // Names of the fused steps.
   std::vector<std::string> fused(const LoadedProgram& loaded) {
     std::vector<std::string> names;

@@ -46,9 +46,7 @@ TEST_F(Recurrent, ReadsTheWeightsOnceForAllRuns) {
 
 TEST_F(Recurrent, RunsOfABatchSeeWhatThoseBeforeThemHaveWritten) {
   build();
-  std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
-  for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
-  for (const auto& [isa, is_reference] : all) {
+  for (const auto& [isa, is_reference] : engines()) {
     SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
     const auto loaded = load_as(isa, is_reference);
     ASSERT_NE(loaded, nullptr);

@@ -105,8 +105,9 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
   const StepMasks masks(plan, chunks);
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
     const artifact::Shard& shard = manifest.shards[s];
-    const bool is_last = s + 1 == manifest.shards.size() && !shard.experts;
-    const auto is_read = [&](const Chunk& chunk) { return !is_last || chunk.is_read; };
+    // Every other shard gives what the next package of the step takes.
+    const bool feeds_heads = s + 1 == manifest.shards.size() && !shard.experts;
+    const auto is_read = [&](const Chunk& chunk) { return !feeds_heads || chunk.is_read; };
     std::vector<exec::Inputs> inputs;
     std::vector<exec::StepFacts> facts;
     std::vector<std::vector<exec::CacheBinding>> caches;

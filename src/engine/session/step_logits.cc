@@ -74,25 +74,18 @@ Status StepRunner::predict_last(const Bucket& bucket) {
   std::vector<const Part*> parts;  // of each chunk
   if (columns_.size() < parts_.size()) columns_.resize(parts_.size());
   for (const Part& part : parts_) {
-    const bool is_end = part.count == static_cast<std::int64_t>(part.item->ids.size());
-    if (!is_end || part.item->on_logits != nullptr || part.item->on_hidden != nullptr) continue;
-    if (part.item->predictions > 1) {
-      if (bucket.width() > 1) continue;  // predict_several()
-      const std::size_t end = part.first_chunk + part.chunks;
-      for (auto i = end - static_cast<std::size_t>(part.item->predictions); i < end; ++i) {
-        chunks.push_back(chunks_[i]);
-        parts.push_back(&part);
+    if (part.item->on_logits != nullptr || part.item->on_hidden != nullptr) continue;
+    if (part.item->predictions > 1 && bucket.width() > 1) continue;  // predict_several()
+    for (Chunk chunk : std::span(chunks_).subspan(part.first_chunk, part.chunks)) {
+      if (!chunk.is_read) continue;
+      if (bucket.width() != 1 && !has_head_inside) {
+        Tensor& column = columns_[parts.size()];
+        take_column(chunk.hidden, part.last_count - 1, model_->manifest(), column);
+        chunk.hidden = column.view();
       }
-      continue;
+      chunks.push_back(chunk);
+      parts.push_back(&part);
     }
-    Chunk chunk = chunks_[part.first_chunk + part.chunks - 1];
-    if (bucket.width() != 1 && !has_head_inside) {
-      Tensor& column = columns_[parts.size()];
-      take_column(chunk.hidden, part.last_count - 1, model_->manifest(), column);
-      chunk.hidden = column.view();
-    }
-    chunks.push_back(chunk);
-    parts.push_back(&part);
   }
   if (chunks.empty()) return {};
   ANEMONE_RETURN_IF_ERROR(

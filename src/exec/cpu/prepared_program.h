@@ -81,10 +81,11 @@ struct PreparedOp {
   bool is_statically_checked = false;
   // A kView whose outputs have a place in the arena: a run skips it.
   bool is_placed_view = false;
-  // Nothing but outputs of the function depends on what it gives, so a run whose outputs nobody
-  // reads (BatchItem::wants_outputs) does without it,
+  // Nothing but outputs of the function depends on what it gives: a run whose outputs nobody reads
+  // (BatchItem::wants_outputs) does without that.
   bool gives_for_outputs = false;
-  bool is_for_outputs = false;  // and without the whole operation, which stores nothing
+  // Besides, it stores nothing: such a run leaves it out.
+  bool is_for_outputs = false;
   std::vector<int> dead_after;  // registers that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
   int state = -1;  // index into PreparedFunction::states
